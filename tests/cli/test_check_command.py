@@ -58,16 +58,18 @@ def test_a_layer_that_differs_is_named(tmp_path, capsys):
     assert "within rounding" not in out
 
 
-def test_not_a_number_differs(tmp_path, capsys):
+@pytest.mark.parametrize("number", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_finite_differs(number, tmp_path, capsys):
     seen = seen_of()
-    seen.layers[0].outputs[0, 0, 0] = torch.nan
+    seen.layers[0].outputs[0, 0, 0] = number
     assert main(["check", saved(seen, tmp_path), "--format", "json"]) == 1
     out, err = capsys.readouterr()
     told = json.loads(out)
     assert told["right"] is False
     assert [each["right"] for each in told["layers"]] == [False, True]
     assert told["layers"][0]["difference"] is None
-    assert "layer 1 (layers.0.self_attn) differs by nan" in err
+    assert told["layers"][0]["tolerance"] < 1e-3
+    assert "layer 1 (layers.0.self_attn) differs by inf" in err
 
 
 def test_json_has_the_differences_and_the_tolerances(tmp_path, capsys):
@@ -170,9 +172,9 @@ def about_damaged(tmp_path, about, spoil=False):
 @pytest.mark.parametrize(
     ("about", "why"),
     [
-        ({"model": "mine"}, "('noun' is missing)"),
+        ({"model": "mine"}, "(`items` is missing)"),
         ([1], "it must be an object"),
-        ({"model": 3, "noun": "word"}, "must be text"),
+        ({"items": [3], "noun": "word"}, "`items` must be text, but is 3"),
     ],
 )
 def test_layers_are_checked_though_what_they_are_about_is_damaged(about, why, tmp_path, capsys):

@@ -226,6 +226,19 @@ def test_the_temperature_divides_scores_and_biases(name, vectors):
     close(changed, attend(query / 2, key, value, weights=name, score="dot", position=regard.attention.Bias(bias / 2)))
 
 
+def test_the_temperature_leaves_rows_of_the_lowest_number(vectors):
+    """Models hide padding by the lowest number, so a padded query attends to everything alike."""
+    lowest = torch.finfo(torch.float32).min
+    bias = torch.zeros(LENGTH, LENGTH).index_fill_(0, torch.tensor([0]), lowest)
+    model = Attends(score="dot", position=regard.attention.Bias(bias))
+    with intervene(model, Temperature(0.5)) as seen:
+        changed = model(*vectors)
+    query, key, value = vectors
+    close(changed[:, :, :1], value.mean(2, keepdim=True))
+    close(changed[:, :, 1:], attend(2 * query[:, :, 1:], key, value, score="dot"))
+    assert seen[0].verify() < 1e-6
+
+
 def test_changes_apply_together(vectors):
     model = Attends(score="dot")
     query, key, value = vectors

@@ -185,6 +185,17 @@ def test_an_effect_is_a_sentence():
     assert not Effect(HideKey(3), 0.5, math.nan).unchanged
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_hide_no_change(number):
+    before = torch.tensor([number, 0.5], dtype=torch.double)
+    same = Effect(HideKey(3), before, before.clone())
+    assert same.unchanged
+    for place, other in ((0, 1.0), (0, math.nan if math.isinf(number) else math.inf), (1, 0.6), (1, number)):
+        after = before.clone()
+        after[place] = other
+        assert not Effect(HideKey(3), before, after).unchanged
+
+
 def test_all_heads_and_keys_of_what_was_seen():
     model, inputs = bert()
     with watch(model) as seen:

@@ -5,7 +5,6 @@ import warnings
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 
 from regard.attention import Alibi, Bias, Bucketed, Causal, GuidedBias, Relative, Rotary, Window, attend, attend_rows
 from regard.attention.masks import KeyRange, NoSelf
@@ -211,18 +210,19 @@ def test_the_cache_of_the_package(position, lengths):
 class Packed(nn.Module):
     """Steps of generation as Hugging Face's models call them: keys repeated at first, then heads as queries."""
 
+    num_key_value_groups = 2
+
     def forward(self, query, key, value, calls):
-        attention, first = functional.scaled_dot_product_attention, LENGTH - calls
+        call = pytest.importorskip("transformers.integrations.sdpa_attention").sdpa_attention_forward
+        first = LENGTH - calls
         # Padding on the left of the second item; its own queries attend to it.
         mask = torch.arange(LENGTH).view(1, 1, 1, -1) >= torch.tensor([0, 2]).view(-1, 1, 1, 1)
         causal = mask[..., :first] & torch.ones(first, first, dtype=torch.bool).tril()
-        repeated = (each[:, :, :first].repeat_interleave(2, 1) for each in (key, value))
-        outputs = [attention(query[:, :, :first], *repeated, attn_mask=causal)]
+        outputs = [call(self, query[:, :, :first], key[:, :, :first], value[:, :, :first], causal)[0]]
         for last in range(first + 1, LENGTH + 1):
-            one = query[:, :, last - 1 : last].reshape(BATCH, 2, 2, SIZE)
-            found = attention(one, key[:, :, :last], value[:, :, :last], attn_mask=mask[..., :last])
-            outputs.append(found.reshape(BATCH, HEADS, 1, SIZE))
-        return torch.cat(outputs, 2)
+            one = query[:, :, last - 1 : last]
+            outputs.append(call(self, one, key[:, :, :last], value[:, :, :last], mask[..., :last])[0])
+        return torch.cat(outputs, 1).transpose(1, 2)
 
 
 @pytest.mark.parametrize("calls", [1, 4])

@@ -11,10 +11,11 @@ from torch import nn
 from torch.nn import functional
 
 import regard
-from regard.attention import Additive, Lengths, Window
+from regard.attention import Additive, Causal, Lengths, Window
 from regard.attention.masks import KeyRange
 from regard.errors import ArgumentError
-from regard.inspection import NothingSeen, PartlySeen, RecordDiffers, watch
+from regard.inspection import NothingSeen, PartlySeen, RecordDiffers, RemoveHead, Temperature, watch
+from regard.inspection.rules import KeyIntervals
 from regard.modules import MultiHeadAttention
 
 BATCH, HEADS, LENGTH, SIZE = 2, 3, 7, 4
@@ -166,6 +167,29 @@ def test_pytorch_attention(mask, form, training):
     )
 
 
+@pytest.mark.parametrize("form", [{}, {"add_bias_kv": True}, {"add_zero_attn": True}, FORMS["extra keys"]], ids=str)
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("mask", ["none", "padding"])
+def test_a_causal_hint_of_pytorchs_attention(mask, need_weights, form):
+    """Without weights and padding PyTorch counts from the first key, so that no query sees the keys that are added."""
+    module = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, **form).eval()
+    for each in (module.bias_k, module.bias_v):
+        if each is not None:
+            nn.init.normal_(each)
+    x = vectors(BATCH, LENGTH, WIDTH)
+    given = {"attn_mask": MASKS["bool"]["attn_mask"], "is_causal": True, "need_weights": need_weights, **MASKS[mask]}
+    with watch(module) as seen:
+        output, weights = module(x, x, x, average_attn_weights=False, **given)
+    assert seen[0].verify() < 1e-6
+    if need_weights:
+        torch.testing.assert_close(seen[0].weights(), weights.detach(), rtol=0, atol=1e-6)
+    else:
+        hidden = seen[0].weights()[..., LENGTH:] == 0
+        assert hidden.all() == (mask == "none" or not form)
+    with watch(module, changes=[Temperature(1.0)]):
+        torch.testing.assert_close(module(x, x, x, **given)[0], output, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_dtypes(dtype):
     module = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, dtype=dtype)
@@ -177,6 +201,52 @@ def test_dtypes(dtype):
     tolerance = 4 * torch.finfo(dtype).eps
     torch.testing.assert_close(layer.weights().double(), weights.detach().double(), rtol=0, atol=tolerance)
     assert layer.verify() < tolerance
+
+
+def encoder(norm=None, **settings):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(WIDTH, 2, 16, batch_first=True)
+    return nn.TransformerEncoder(layer, 2, norm=None if norm is None else norm(WIDTH), **settings).eval()
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("form", ["bool", "float", "left", "nobody"])
+@pytest.mark.parametrize("norm", [None, nn.LayerNorm])
+def test_padding_is_left_out_where_pytorch_leaves_it_out(norm, form):
+    """PyTorch's fast path gives zeros at padded places, whose vectors the path that can be seen computes."""
+    model, x = encoder(norm), vectors(BATCH, LENGTH, WIDTH)
+    if norm is not None:
+        nn.init.normal_(model.norm.bias)
+    called = []
+    model.layers[0].linear1.register_forward_hook(lambda *_: called.append(1))
+    mask = {"left": padding().flip(1), "nobody": torch.zeros_like(padding())}.get(form, padding())
+    given = torch.zeros(mask.shape).masked_fill(mask, -torch.inf) if form == "float" else mask
+    with torch.no_grad():
+        right = model(x, src_key_padding_mask=given)
+        del called[:]
+        with watch(model) as seen:
+            output = model(x, src_key_padding_mask=given)
+        assert called == [1]
+        torch.testing.assert_close(output, right, rtol=0, atol=1e-5)
+        with watch(model, changes=[RemoveHead(2, 1)]):
+            changed = model(x, None, given)
+        torch.testing.assert_close(model(x, src_key_padding_mask=given), right, rtol=0, atol=0)
+    assert seen.verify()["layers.1.self_attn"] < 1e-5
+    if form in ("bool", "float"):
+        torch.testing.assert_close(changed[mask], right[mask], rtol=0, atol=1e-5)
+    assert not torch.allclose(changed[~mask], right[~mask], atol=1e-3)
+    assert not model._forward_hooks
+
+
+def test_padding_is_computed_where_pytorch_computes_it():
+    """With gradients, in training, or under another mode, such as that of a default device."""
+    model, x = encoder(enable_nested_tensor=True), vectors(BATCH, LENGTH, WIDTH)
+    whole = encoder(enable_nested_tensor=False)(x, src_key_padding_mask=padding())
+    assert (whole[padding()].abs().amax(-1) > 0).all()
+    with watch(model):
+        torch.testing.assert_close(model(x, src_key_padding_mask=padding()), whole, rtol=0, atol=1e-5)
+    with torch.no_grad(), torch.device("cpu"), watch(model):
+        torch.testing.assert_close(model(x, src_key_padding_mask=padding()), whole, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -215,6 +285,34 @@ def test_causal_of_different_lengths_counts_from_the_start_as_pytorch_does(queri
         functional.scaled_dot_product_attention(query, key, key, is_causal=True)
     assert seen.verify()[""] < 1e-6
     assert seen[0].weights()[0, 0, 0, 1:].abs().sum() == 0
+
+
+@pytest.mark.filterwarnings("ignore:Lower right causal bias will produce NaNs")
+@pytest.mark.parametrize("bias", [(5, 5), (3, 7), (7, 3)], ids=str)
+@pytest.mark.parametrize("kind", ["causal_lower_right", "causal_upper_left"])
+def test_causal_biases_of_pytorch(kind, bias):
+    from torch.nn.attention import bias as biases
+
+    mask = getattr(biases, kind)(*bias)
+    query, key = vectors(BATCH, HEADS, bias[0], SIZE), vectors(BATCH, HEADS, bias[1], SIZE, seed=1)
+    with watch(nn.Identity()) as seen:
+        output = functional.scaled_dot_product_attention(query, key, key, attn_mask=mask)
+    torch.testing.assert_close(seen[0].weights() > 0, mask._materialize().expand(BATCH, HEADS, *bias))
+    assert isinstance(seen[0].mask, Causal | KeyIntervals)
+    assert seen[0].verify() < 1e-6
+    with watch(nn.Identity(), changes=[Temperature(1.0)]):
+        same = functional.scaled_dot_product_attention(query, key, key, attn_mask=mask)
+    torch.testing.assert_close(same, output, rtol=0, atol=1e-6)
+
+
+def test_a_square_causal_bias_counts_from_the_first_key():
+    from torch.nn.attention.bias import causal_lower_right
+
+    query, key = vectors(BATCH, HEADS, 3, SIZE), vectors(BATCH, HEADS, 5, SIZE, seed=1)
+    with watch(nn.Identity()) as seen:
+        functional.scaled_dot_product_attention(query, key, key, attn_mask=causal_lower_right(5, 5))
+    assert (seen[0].weights()[0, 0] > 0).sum(-1).tolist() == [1, 2, 3]
+    assert seen[0].verify() < 1e-6
 
 
 def test_grouped_queries():
@@ -522,6 +620,92 @@ def test_what_the_record_cannot_give_again_is_told():
     seen[0].value.add_(1.0)
     with pytest.warns(RecordDiffers, match="the model itself"):
         seen.check()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_finite_is_compared_by_its_place(number, dtype):
+    query, key = vectors(1, 2, LENGTH, SIZE).to(dtype), vectors(1, 2, LENGTH, SIZE, seed=1).to(dtype)
+    value = key.clone()
+    value[0, 0, 3, 1] = number
+    with watch(nn.Identity()) as seen:
+        functional.scaled_dot_product_attention(query, key, value)
+    (layer,) = seen
+    assert not layer.outputs[0, 0, :, 1].isfinite().any()
+    # What isn't finite says nothing of rounding.
+    assert layer.verify() <= layer.tolerance < 0.1
+    right = layer.outputs.clone()
+    for other in (0.0, torch.nan, torch.inf, -torch.inf):
+        layer.outputs = right.clone()
+        layer.outputs[0, 0, 2, 1] = other
+        assert (layer.verify() == torch.inf) == (str(other) != str(number))
+    layer.outputs = right.clone()
+    layer.outputs[0, 1, 2, 3] += 0.5
+    with pytest.warns(RecordDiffers, match="gave by 0.5"):
+        seen.check()
+
+
+class Unrecorded(nn.Module):
+    """Attention that no record can hold, beside attention that one can."""
+
+    def __init__(self, way):
+        super().__init__()
+        self.way = way
+        self.other = MultiHeadAttention(WIDTH, HEADS)
+
+    def forward(self, x):
+        return self.other(x), getattr(self, self.way)(x.unflatten(2, (HEADS, SIZE)).transpose(1, 2))
+
+    def vmapped(self, x):
+        return torch.vmap(lambda x: functional.scaled_dot_product_attention(x, x, x, is_causal=True))(x)
+
+    def by_hand(self, x):
+        return torch.vmap(torch.vmap(lambda x: (x @ x.mT).softmax(-1) @ x))(x)
+
+    def einsum(self, x):
+        weights = torch.vmap(lambda x: torch.softmax(torch.einsum("hqd,hkd->hqk", x, x), -1))
+        return torch.einsum("bhqk,bhkd->bhqd", weights(x), x)
+
+    def gradients(self, x):
+        return torch.vmap(torch.func.grad(lambda x: functional.scaled_dot_product_attention(x, x, x).sum()))(x)
+
+    def float8(self, x):
+        weights = (x @ x.mT).softmax(-1).to(torch.float8_e4m3fn)
+        return (weights.unsqueeze(-1) * x.to(torch.float8_e4m3fn).unsqueeze(-3)).float().sum(-2)
+
+    def integers(self, x):
+        return ((x @ x.mT).softmax(-1).unsqueeze(-1) * (9 * x).int().unsqueeze(-3)).sum(-2)
+
+
+@pytest.mark.parametrize("way", ["vmapped", "by_hand", "einsum", "gradients", "float8", "integers"])
+def test_what_no_record_can_hold_goes_on_and_is_told(way):
+    model, x = Unrecorded(way).eval(), vectors(BATCH, LENGTH, WIDTH)
+    right = model(x)
+    why = {"float8": "are of float32 and float8_e4m3fn", "integers": "are of float32 and int32"}
+    told = f"Attention in the model itself .* {why.get(way, 'inside of torch.vmap')}"
+    with pytest.warns(PartlySeen, match=told), watch(model) as seen:
+        output = model(x)
+    assert seen.names == ["other"]
+    torch.testing.assert_close(output[1], right[1], rtol=0, atol=0)
+    with pytest.warns(PartlySeen), watch(model, changes=[RemoveHead(None, 1)]):
+        changed = model(x)
+    torch.testing.assert_close(changed[1], right[1], rtol=0, atol=0)
+    assert not torch.equal(changed[0], right[0])
+    model.other = nn.Identity()
+    with pytest.warns(NothingSeen, match=why.get(way, "inside of torch.vmap")), watch(model):
+        model(x)
+
+
+def test_what_is_computed_inside_of_vmap_beside_attention_is_no_attention():
+    class Masked(nn.Module):
+        def forward(self, x):
+            numbers = torch.arange(LENGTH)
+            mask = torch.vmap(lambda i: torch.vmap(lambda j: j <= i)(numbers))(numbers)
+            return functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+    with watch(model := Masked()) as seen:
+        model(vectors(BATCH, HEADS, LENGTH, SIZE))
+    assert seen[0].mask == Causal()
 
 
 def test_fewer_rows_than_none_are_refused():

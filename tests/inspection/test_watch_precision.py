@@ -9,6 +9,7 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from regard.attention import Sigmoid
 from regard.inspection import PartlySeen, watch
@@ -204,6 +205,20 @@ def test_under_autocast(normalised):
     assert not layer.notes
     assert layer.query.dtype == torch.bfloat16
     torch.testing.assert_close(layer.weights().float(), model.used.float(), rtol=0.05, atol=1e-6)
+    assert layer.verify() <= layer.tolerance
+
+
+class Called(nn.Module):
+    """Queries that a rotation left in float32, while keys and values are in half precision, as autocast makes them."""
+
+    def forward(self, x):
+        return functional.scaled_dot_product_attention(x, x.bfloat16(), x.bfloat16(), is_causal=True)
+
+
+def test_a_call_under_autocast():
+    with torch.autocast("cpu", torch.bfloat16):
+        layer = watched(Called(), inputs(9, torch.float32).unsqueeze(1))
+    assert layer.query.dtype == layer.key.dtype == torch.bfloat16
     assert layer.verify() <= layer.tolerance
 
 

@@ -10,7 +10,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
+from torch._C._functorch import (
+    TransformType,
+    get_interpreter_stack,
+    get_unwrapped,
+    is_batchedtensor,
+    is_functorch_wrapped_tensor,
+)
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 from torch.utils._device import DeviceContext
@@ -22,18 +28,24 @@ __all__ = [
     "default_device",
     "flash_backward_kernel",
     "flash_kernel",
+    "function_modes",
     "get_unwrapped",
     "in_forward_mode",
     "in_transform",
+    "in_vmap",
     "is_batchedtensor",
     "is_fake",
     "is_functorch_wrapped_tensor",
     "onednn_linear",
     "sees_calls",
+    "without_function_modes",
 ]
 
 # Whether a transform of torch.func is active.
 in_transform: Callable[[], bool] = torch._C._are_functorch_transforms_active
+
+# A block in which no mode of the function protocol is active, and none seems to be.
+without_function_modes: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
 
 # The kernel behind `scaled_dot_product_attention` on a CPU. The function itself falls back to n x n where the kernel
 # refuses; the kernel raises, and returns the logsumexp of each row, which its gradient needs.
@@ -53,13 +65,17 @@ def compiler_is_loaded() -> bool:
     return "torch._dynamo" in sys.modules
 
 
+def function_modes() -> list[Any]:
+    """The modes of the function protocol that are active in this thread, the outermost first."""
+    return [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]
+
+
 def sees_calls() -> bool:
     """Whether a mode is active that may want to see each call, as that of `regard.watch` does.
 
     A default device sets a mode as well, which only looks for functions that make tensors.
     """
-    modes = map(torch._C._get_function_stack_at, range(torch._C._len_torch_function_stack()))
-    return any(not isinstance(mode, DeviceContext) for mode in modes)
+    return any(not isinstance(mode, DeviceContext) for mode in function_modes())
 
 
 def default_device() -> torch.device | None:
@@ -67,11 +83,13 @@ def default_device() -> torch.device | None:
 
     Autograd computes the gradients of a GPU's tensors in a thread of its own, in which none is set.
     """
-    for place in reversed(range(torch._C._len_torch_function_stack())):
-        mode = torch._C._get_function_stack_at(place)
-        if isinstance(mode, DeviceContext):
-            return mode.device
-    return None
+    devices = [mode.device for mode in function_modes() if isinstance(mode, DeviceContext)]
+    return devices[-1] if devices else None
+
+
+def in_vmap() -> bool:
+    """Whether this runs inside of `torch.vmap`, where one tensor stands for many."""
+    return in_transform() and any(each.key() == TransformType.Vmap for each in get_interpreter_stack() or ())
 
 
 def in_forward_mode() -> bool:

@@ -12,6 +12,7 @@ from regard.inspection.elementwise import AveragedProduct, Weighted
 from regard.inspection.fits import are_weights, fits
 from regard.inspection.followed import Followed
 from regard.inspection.functions.scaled_dot_product import leading_axes
+from regard.inspection.multiplied import as_multiplied
 from regard.inspection.product import Product
 from regard.inspection.rules import AsScores, as_parts
 from regard.modules.huggingface import SoftCapped
@@ -24,8 +25,11 @@ _ROWS = 8
 
 def call_of_product(node: Followed, product: Product) -> AttentionCall | None:
     """The call of attention that a product with values is; None if its left operand isn't weights."""
-    weights, value = _as_multiplied(product)
-    coarsest = max(node.coarsest, weights.dtype, product.right.dtype, key=lambda dtype: torch.finfo(dtype).eps)
+    # Autocast leaves elementwise products as they are.
+    is_matrices = not isinstance(product, AveragedProduct)
+    weights, value = as_multiplied(product.left, product.right, by_autocast=is_matrices)
+    dtypes = [each for each in (node.coarsest, weights.dtype, product.right.dtype) if each.is_floating_point]
+    coarsest = max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)
     lead = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
     split = node.lead if len(lead) == 1 and node.lead is not None and node.lead.numel() == lead[0] else lead
     batch, heads = (1, lead[0]) if len(split) == 1 else leading_axes(split)
@@ -69,9 +73,8 @@ def call_of_product(node: Followed, product: Product) -> AttentionCall | None:
             "mask": None,
             "position": Bias(weights.detach()),
         }
-    # The operator multiplies tensors of one dtype: what is more precise loses nothing.
-    common = torch.promote_types(query.dtype, value.dtype)
-    query, key, value = (each.to(common) for each in (query, key, value))
+    # The operator multiplies tensors of one dtype: in the more precise one nothing is lost.
+    query, key, value = as_multiplied(query, key, value, by_autocast=False)
 
     def returned(outputs: Tensor) -> Tensor:
         return product.to_result(outputs.reshape(*lead, *outputs.shape[-2:])).to(result_dtype)
@@ -88,19 +91,6 @@ def _part_of(normaliser: str, node: Followed) -> Any:
     if normaliser == "relu":
         return Relu(node.divisor)
     return Sigmoid(0.0) if normaliser == "sigmoid" else normaliser
-
-
-def _as_multiplied(product: Product) -> tuple[Tensor, Tensor]:
-    """The factors in the dtype in which they are multiplied: that of autocast, or the more precise of theirs."""
-    left, right = product.left, product.right
-    kind = left.device.type
-    cast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    # Autocast leaves elementwise products as they are.
-    if cast and not isinstance(product, AveragedProduct) and torch.float64 not in (left.dtype, right.dtype):
-        dtype = torch.get_autocast_dtype(kind)
-    else:
-        dtype = torch.promote_types(left.dtype, right.dtype)
-    return left.to(dtype), right.to(dtype)
 
 
 def call_of_average(product: Weighted, kept: bool) -> AttentionCall | None:

@@ -66,13 +66,17 @@ class Hidden(Mask):
 
 @dataclass(frozen=True)
 class Scaled(Position):
-    """Multiplies the scores of these pairs, with the biases that were added before, by a factor."""
+    """Multiplies the scores of these pairs, with the biases that were added before, by a factor.
+
+    Scores that would overflow stay: a row of the lowest number, with which models hide padding, would be one of -inf.
+    """
 
     where: Where
     factor: float
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
-        return torch.where(self.where.pairs(at), scores * self.factor, scores)
+        scaled = scores * self.factor
+        return torch.where(self.where.pairs(at) & (scaled.isfinite() | ~scores.isfinite()), scaled, scores)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inspection.changes import Change, HideKey, RemoveHead
+from regard.inspection.differences import largest, largest_difference
 from regard.inspection.intervene import changed
 from regard.inspection.seen import Seen
 
@@ -50,8 +51,8 @@ class Effect:
         """Whether nothing changed, or no more than by rounding."""
         before, after = torch.as_tensor(self.before), torch.as_tensor(self.after)
         # Of several numbers the largest counts: the error of a small one comes from what cancelled.
-        slack = self.rounding + _ROUNDING * torch.maximum(before.abs(), after.abs()).nan_to_num().max()
-        return bool((((after - before).abs() <= slack) | (after == before)).all())
+        slack = self.rounding + _ROUNDING * max(largest(before), largest(after))
+        return largest_difference(before, after) <= slack
 
     def __str__(self) -> str:
         what = str(self.change)
@@ -183,11 +184,11 @@ def _batched(
         found += [Effect(change, before, row, rounding) for change, row in zip(some, rows[1:], strict=True)]
     if found:
         # The axis of the right size may still not be the items'.
-        largest = max(found, key=lambda each: float(torch.as_tensor(each.difference).abs().max()))
-        alone = single([largest.change])[0]
-        gap = (torch.as_tensor(alone.after) - torch.as_tensor(largest.after)).abs().max()
-        size = torch.as_tensor(largest.difference).abs().max()
-        if gap > 1e-3 * size + 4 * (largest.rounding + alone.rounding) + 1e-6:
+        most = max(found, key=lambda each: largest(torch.as_tensor(each.difference)))
+        alone = single([most.change])[0]
+        gap = largest_difference(torch.as_tensor(alone.after), torch.as_tensor(most.after))
+        size = largest(torch.as_tensor(most.difference))
+        if gap > 1e-3 * size + 4 * (most.rounding + alone.rounding) + 1e-6:
             raise _NotBatched("an item's result depends on the other items of the batch.")
     return tuple(found)
 
@@ -218,10 +219,10 @@ def _rounding(model: nn.Module, before: Measured, again: Measured) -> float:
     In half precision a single run tells little, so there it is at least one unit in the last place.
     """
     before, again = torch.as_tensor(before), torch.as_tensor(again)
-    gap = 4 * float((before - again).abs().max())
+    gap = 4 * largest_difference(before, again)
     epsilons = (torch.finfo(each.dtype).eps for each in model.parameters() if each.is_floating_point())
     coarsest = max((each for each in epsilons if each > _ROUNDING), default=0.0)
-    rounding = gap + coarsest * float(before.abs().max())
+    rounding = gap + coarsest * largest(before)
     return rounding if math.isfinite(rounding) else 0.0
 
 

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from regard.attention.pytorch_internals import compiler_is_loaded
+from regard.attention.pytorch_internals import compiler_is_loaded, in_vmap
 from regard.inspection.by_hand import ByHand
 from regard.inspection.call import AttentionCall
+from regard.inspection.followed import SOFTMAXES
 from regard.inspection.functions import FUNCTIONS
 from regard.inspection.interception_disabled import interception_disabled, is_interception_disabled
 from regard.inspection.model_call import ModelCall
@@ -33,11 +34,13 @@ class Interception(TorchFunctionMode):
         change: receives the call, and returns the outputs of the heads that go on in place of the function's own, or
             None to leave them.
 
+    Inside of `torch.vmap` one tensor stands for many, so nothing is looked at there.
+
     What can't be recorded runs as it would without the block: no error of what is only looked at reaches the model.
 
     Attributes:
         calls: how many calls of PyTorch's functions were seen.
-        unrecorded: the modules whose calls raised an error where they were looked at, and the error.
+        unrecorded: the modules in which a look at a call raised an error, and that error, as the end of a sentence.
     """
 
     def __init__(
@@ -51,7 +54,7 @@ class Interception(TorchFunctionMode):
         self._by_hand = ByHand(self._attended, module, gradients=change is not None)
         self._module = module
         self.calls = 0
-        self.unrecorded: dict[str, Exception] = {}
+        self.unrecorded: dict[str, str] = {}
 
     @property
     def missed(self) -> list[str]:
@@ -84,6 +87,9 @@ class Interception(TorchFunctionMode):
         if is_interception_disabled():
             return func(*args, **kwargs)
         self.calls += 1
+        if in_vmap():
+            self._note_vmap(func)
+            return func(*args, **kwargs)
         run = ModelCall(func, args, kwargs)
         try:
             return self._intercepted(func, args, kwargs, run)
@@ -120,5 +126,12 @@ class Interception(TorchFunctionMode):
         with interception_disabled():
             return call.returned(outputs)
 
+    def _note_vmap(self, func: Any) -> None:
+        if func in FUNCTIONS or getattr(func, "__name__", "") in SOFTMAXES:
+            why = "it runs inside of torch.vmap, where one tensor stands for many"
+            self.unrecorded.setdefault(self._module() or "", why)
+
     def _note(self, error: Exception) -> None:
-        self.unrecorded.setdefault(self._module() or "", error)
+        first = str(error).partition("\n")[0]
+        why = f"what it computes couldn't be followed ({type(error).__name__}: {first:.200})"
+        self.unrecorded.setdefault(self._module() or "", why)

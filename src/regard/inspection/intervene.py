@@ -1,8 +1,7 @@
 """Changes in a running model: which change applies to which call, and whether each applied at all."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import contextmanager
 
 from torch import Tensor, nn
 
@@ -10,8 +9,10 @@ from regard.attention import attend
 from regard.errors import ArgumentError
 from regard.inspection.call import AttentionCall
 from regard.inspection.changes import Change, unchanged_parts
+from regard.inspection.encoder_padding import padding_as_outside
 from regard.inspection.interception import Interception
 from regard.inspection.module_names import ModuleNames
+from regard.inspection.unrecorded import why_unrecorded
 
 __all__ = ["Changes", "changed"]
 
@@ -58,7 +59,7 @@ class Changes:
     def __call__(self, call: AttentionCall) -> Tensor | None:
         """The outputs of the heads; None if nothing changes. The call gets the changed parts."""
         name = self._names.current()
-        if name is None:
+        if name is None or why_unrecorded(call):
             return None
         self._layers.setdefault(name, "")
         number = list(self._layers).index(name) + 1
@@ -116,7 +117,6 @@ def changed(
     """Change a model inside of the block, without a record; the arguments are those of `Changes`."""
     names = ModuleNames(model)
     applied = Changes(names, changes, items, always)
-    interception: AbstractContextManager[Any] = Interception(lambda call, result: None, names.current, applied)
-    with interception:
+    with padding_as_outside(model), Interception(lambda call, result: None, names.current, applied):
         yield applied
     applied.check()

@@ -16,7 +16,7 @@ from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, map_operands
 from regard.errors import ArgumentError
 from regard.inspection.joined_positions import JoinedCall, along_queries, joined_positions
-from regard.inspection.packed_heads import distinct_heads, unpacked
+from regard.inspection.packed_heads import distinct_heads
 from regard.inspection.rules import AsScores, KeyIntervals, interval_rule
 
 if TYPE_CHECKING:
@@ -94,11 +94,9 @@ def _sort_in(module: list[_Steps], number: int, layer: "SeenLayer") -> None:
     reason = ""
     # The last ones first: a module that is called several times in each step has several that are open.
     for steps in reversed(module):
-        heads = steps.calls[-1].layer.heads if steps.calls else 0
-        own = unpacked(call, heads) or call
-        why = steps.differs(own) if steps.calls else "the mask of that one allows other keys than one interval"
+        why = steps.differs(call) if steps.calls else "the mask of that one allows other keys than one interval"
         if not why:
-            steps.add(own, number, layer)
+            steps.add(call, number, layer)
             return
         reason = reason or why
     module.append(_Steps([call], [number], call.needed, [layer], reason))

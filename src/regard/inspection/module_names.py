@@ -6,9 +6,10 @@ from torch import nn
 
 from regard.modules.efficient import Approximation
 
-__all__ = ["ModuleNames"]
+__all__ = ["MODULE_CALL", "ModuleNames"]
 
-_CALL = nn.Module.__call__.__code__
+MODULE_CALL = nn.Module.__call__.__code__
+"""The code in which any module is called."""
 
 
 class ModuleNames:
@@ -39,7 +40,7 @@ class ModuleNames:
         frame, elsewhere = sys._getframe(1), False
         while frame is not None:
             # Only the frames of calls of modules are read: reading the variables of another one keeps them alive.
-            if frame.f_code is _CALL:
+            if frame.f_code is MODULE_CALL:
                 module = frame.f_locals["self"]
                 if id(module) in self._inside:
                     return None

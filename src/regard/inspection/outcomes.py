@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from regard.errors import ArgumentError
 
-__all__ = ["Outcome", "Outcomes", "Place"]
+__all__ = ["Outcome", "Outcomes", "Place", "as_list"]
 
 Kind = Literal["labels", "numbers", "vectors"]
 _KEYS = {"kind", "form", "places", "hidden", "removed", "chosen", "note"}
@@ -118,21 +118,13 @@ class Outcomes:
             raise ValueError(f"`kind` must be labels, numbers or vectors, but is {saved['kind']!r:.60}")
         if saved["form"] not in ("item", "next", "generated"):
             raise ValueError(f"`form` must be item, next or generated, but is {saved['form']!r:.60}")
+        places = tuple(map(_place, as_list(saved["places"], "`places`")))
         chosen = saved["chosen"]
-        if chosen is not None and not 0 <= _whole(chosen) < len(saved["places"]):
+        if chosen is not None and not 0 <= _whole(chosen) < len(places):
             raise ValueError(f"`chosen` must be the number of a place, but is {chosen!r:.60}")
-        return cls(
-            saved["kind"],
-            saved["form"],
-            tuple(
-                Place(_text(name), None if query is None else _whole(query), _text(label), _score(score))
-                for name, query, label, score in saved["places"]
-            ),
-            _outcomes(saved["hidden"]),
-            tuple(map(_outcomes, saved["removed"])),
-            chosen,
-            _text(saved["note"]),
-        )
+        removed = tuple(_outcomes(each, "`removed`") for each in as_list(saved["removed"], "`removed`"))
+        hidden, note = _outcomes(saved["hidden"], "`hidden`"), _text(saved["note"])
+        return cls(saved["kind"], saved["form"], places, hidden, removed, chosen, note)
 
 
 def _plain(rows: Sequence[Sequence[Outcome]]) -> list[Any]:
@@ -142,14 +134,35 @@ def _plain(rows: Sequence[Sequence[Outcome]]) -> list[Any]:
     ]
 
 
-def _outcomes(rows: Any) -> tuple[tuple[Outcome, ...], ...]:
-    return tuple(
-        tuple(
-            Outcome(_text(label), _score(score), math.nan if change is None else _real(change))
-            for label, score, change in row
-        )
-        for row in rows
-    )
+def as_list(value: Any, name: str = "", size: int | None = None) -> list[Any]:
+    """A value of JSON that must be a list.
+
+    Args:
+        value: the value.
+        name: what the error begins with.
+        size: how many entries it must have; None: any number.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not isinstance(value, list) or size not in (None, len(value)):
+        form = "a list" if size is None else f"a list of {size}"
+        raise ValueError(f"{name} must be {form}, but is {value!r:.60}".strip())
+    return value
+
+
+def _place(saved: Any) -> Place:
+    name, query, label, score = as_list(saved, "a place", 4)
+    return Place(_text(name), None if query is None else _whole(query), _text(label), _score(score))
+
+
+def _outcomes(rows: Any, name: str) -> tuple[tuple[Outcome, ...], ...]:
+    return tuple(tuple(_outcome(each, name) for each in as_list(row, name)) for row in as_list(rows, name))
+
+
+def _outcome(saved: Any, name: str) -> Outcome:
+    label, score, change = as_list(saved, f"an outcome of {name}", 3)
+    return Outcome(_text(label), _score(score), math.nan if change is None else _real(change))
 
 
 def _text(value: Any) -> str:

@@ -1,46 +1,40 @@
-"""Heads that share keys, as queries: how Hugging Face's models call attention for a single query with grouped keys.
+"""Heads that share keys: as queries, as Hugging Face's models call attention while they generate, and as repeated keys.
 
 A step of generation has one query. If it also has a mask, the query's heads that share a head of keys are put in the
 place of the queries, since kernels don't take a mask with grouped keys. The first pass repeats the keys instead.
 """
 
-from dataclasses import replace
+import sys
 
 import torch
 from torch import Tensor
 
-from regard.inspection.joined_positions import JoinedCall
-from regard.inspection.rules import interval_rule
+from regard.inspection.module_names import MODULE_CALL
 
-__all__ = ["distinct_heads", "unpacked"]
+__all__ = ["distinct_heads", "packed_heads"]
 
-
-def unpacked(call: JoinedCall, heads: int) -> JoinedCall | None:
-    """The call with one query of so many heads; None if it isn't one whose heads stand in the place of queries."""
-    layer = call.layer
-    groups, queries = layer.query.shape[1:3]
-    is_packed = 1 < queries == len(layer.rows) and groups * queries == heads
-    if not is_packed or layer.position is not None or layer.projection is not None:
-        return None
-    start, stop = (_of_one_query(each, queries) for each in (call.start, call.stop))
-    if start is None or stop is None:
-        return None
-    mask = interval_rule(start.to(layer.query.device), stop.to(layer.query.device), layer.key.shape[2])
-    own = replace(
-        layer,
-        query=layer.query.flatten(1, 2).unsqueeze(2),
-        outputs=layer.outputs.flatten(1, 2).unsqueeze(2),
-        rows=layer.rows[:1],
-        mask=mask,
-    )
-    return JoinedCall(own, start, stop)
+# The function of transformers that packs heads.
+_PACKS = "sdpa_attention_forward"
 
 
-def _of_one_query(bound: Tensor, heads: int) -> Tensor | None:
-    """The bound that all queries have, for each head; None if they differ."""
-    if not torch.equal(bound, bound[:, :, :1].expand_as(bound)):
-        return None
-    return bound[:, :, :1] if bound.shape[1] == 1 else bound[:, :, :1].repeat_interleave(heads, dim=1)
+def packed_heads(query: Tensor) -> int:
+    """How many heads stand in the place of the queries, in a call that is being made; 0 if none do.
+
+    The call itself doesn't show it. The function that makes it knows how many queries there are.
+
+    Args:
+        query: (batch, group, head, feature) or (batch, head, query, feature), as the call has it.
+    """
+    # Looking through the stack is left out where nothing can be found.
+    frame = sys._getframe(1) if "transformers.integrations.sdpa_attention" in sys.modules else None
+    while frame is not None and frame.f_code is not MODULE_CALL:
+        if frame.f_code.co_name == _PACKS:
+            own = frame.f_locals
+            together = getattr(own.get("module"), "num_key_value_groups", 1)
+            is_packed = query.ndim == 4 and own.get("q_length") == 1 < query.shape[2] == together
+            return query.shape[2] if is_packed else 0
+        frame = frame.f_back
+    return 0
 
 
 def distinct_heads(keys: Tensor, heads: int) -> Tensor:

@@ -1,20 +1,20 @@
 """A record in one file: the calls of attention as `Seen.save` writes them, and in the header what they are about."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError, RegardError
 from regard.inspection.drawn_storage import drawn_from_json, drawn_to_json
-from regard.inspection.outcomes import Outcomes
+from regard.inspection.outcomes import Outcomes, as_list
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.seen import Seen
 from regard.inspection.seen_layer import SeenLayer, checked_layer
 from regard.inspection.storage import read_layers
 
-__all__ = ["load_calls", "load_record", "record_of", "save_record"]
+__all__ = ["check_about", "load_calls", "load_record", "record_of", "save_record"]
 
 # What reading values that a program didn't write may raise.
 _DAMAGES = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RegardError)
@@ -75,9 +75,17 @@ def load_record(path: str | Path) -> Record:
     Raises:
         DataError: the file can't be used; the error says what it must be and what it is.
     """
-    seen = Seen.load(path)
+    return record_of(Seen.load(path))
+
+
+def check_about(seen: Seen, path: str | Path) -> None:
+    """Check what calls that were read from a file are about.
+
+    Raises:
+        DataError: it is damaged; the error names the field.
+    """
     try:
-        return record_of(seen)
+        record_of(seen)
     except _DAMAGES as error:
         raise DataError(
             f"the file must say what its calls are about, but what it says is damaged ({_reason(error)}).", path=path
@@ -107,7 +115,7 @@ def load_calls(path: str | Path) -> tuple[Seen, str]:
 
 
 def _reason(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    return str(error).rstrip(".")
 
 
 def record_of(seen: Seen) -> Record:
@@ -124,41 +132,60 @@ def _unnamed(seen: Seen) -> Record:
 
 
 def _record(about: dict[str, Any], seen: Seen) -> Record:
-    texts = {name: about[name] for name in ("model", "noun")}
-    if not all(isinstance(each, str) for each in texts.values()):
-        raise ValueError("`model` and `noun` must be text")
-    if not all(isinstance(each, int | float) and math.isfinite(each) for each in about["scores"]):
-        raise ValueError("`scores` must be numbers")
-    grid = about["grid"]
-    if grid is not None and not (len(grid) == 2 and all(type(each) is int and each > 0 for each in grid)):
-        raise ValueError("`grid` must be two numbers")
+    def layers(value: Any) -> tuple[LayerRecord, ...]:
+        return tuple(_layer(each, seen.layers) for each in as_list(value))
+
+    def layer(value: Any) -> LayerRecord:
+        return _layer(value, seen.layers)
+
     record = Record(
-        _texts(about["items"]),
-        _texts(about["labels"]),
-        tuple(map(float, about["scores"])),
-        tuple(_layer(each, seen.layers) for each in about["layers"]),
-        queries=None if about["queries"] is None else _texts(about["queries"]),
-        # Older files have no layers of self-attention beside those to the source.
-        encoder=tuple(_layer(each, seen.layers) for each in about.get("encoder", [])),
-        decoder=tuple(_layer(each, seen.layers) for each in about.get("decoder", [])),
-        previous=_texts(about.get("previous", [])),
-        pooling=None if about["pooling"] is None else _layer(about["pooling"], seen.layers),
-        grid=None if grid is None else tuple(grid),
+        _field(about, "items", _texts),
+        _field(about, "labels", _texts),
+        _field(about, "scores", _numbers),
+        _field(about, "layers", layers),
+        _field(about, "model", _text),
+        queries=_field(about, "queries", _or_none(_texts)),
+        pooling=_field(about, "pooling", _or_none(layer)),
+        noun=_field(about, "noun", _text),
+        grid=_field(about, "grid", _or_none(_grid)),
         seen=seen,
-        outcomes=None if about["outcomes"] is None else Outcomes.from_json(about["outcomes"]),
-        # Files of earlier versions have no such entry.
-        input=None if about.get("input") is None else drawn_from_json(about["input"]),
-        **texts,
+        outcomes=_field(about, "outcomes", _or_none(Outcomes.from_json)),
+        # Older files have no layers of self-attention beside those to the source, and no input.
+        encoder=_field(about, "encoder", layers, []),
+        decoder=_field(about, "decoder", layers, []),
+        previous=_field(about, "previous", _texts, []),
+        input=_field(about, "input", _or_none(drawn_from_json), None),
     )
     if record.outcomes is not None:
         _check_outcomes(record, record.outcomes)
     return record
 
 
+def _field(fields: dict[str, Any], name: str, read: Callable[[Any], Any], *instead: Any) -> Any:
+    """What a function makes of a field, or of what stands instead if the field may be missing.
+
+    Raises:
+        ValueError: it is missing, or the function raises; the text names the field.
+    """
+    if name not in fields and not instead:
+        raise ValueError(f"`{name}` is missing")
+    try:
+        return read(fields.get(name, *instead))
+    except (*_DAMAGES, RecursionError) as error:
+        said = _reason(error)
+        if not said.startswith(f"`{name}`"):
+            said = f"`{name}` {said}" if said.startswith("must be") else f"`{name}`: {said}"
+        raise ValueError(said) from error
+
+
+def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
 def _check_outcomes(record: Record, outcomes: Outcomes) -> None:
     queries = len(record.query_items)
     if any(place.query is not None and not 0 <= place.query < queries for place in outcomes.places):
-        raise ValueError(f"a place must name a query below {queries}")
+        raise ValueError(f"`places` of outcomes must name queries below {queries}")
     if outcomes.hidden and len(outcomes.hidden) != len(record.items):
         raise ValueError(f"`hidden` must have {len(record.items)} rows, one for each item")
     heads = [layer.heads for layer in record.every_layer]
@@ -166,34 +193,55 @@ def _check_outcomes(record: Record, outcomes: Outcomes) -> None:
         raise ValueError(f"`removed` must have rows for {heads} heads")
 
 
-def _layer(described: dict[str, Any], calls: list[SeenLayer]) -> LayerRecord:
-    numbers = described["calls"]
+def _layer(described: Any, calls: list[SeenLayer]) -> LayerRecord:
+    if not isinstance(described, dict):
+        raise ValueError(f"a layer must be an object, but is {described!r:.60}")
+    numbers = _field(described, "calls", as_list)
     if not all(type(each) is int and 0 <= each < len(calls) for each in numbers):
         raise ValueError(f"`calls` of a layer must be numbers of calls, but are {numbers!r:.60}")
-    if not isinstance(described["name"], str) or described["along"] not in ("head", "query"):
-        raise ValueError("a layer must have a name, and its calls must be along 'head' or 'query'")
-    sizes = {name: described[name] for name in ("item", "queries", "keys")}
-    if not all(each is None or (type(each) is int and each >= 0) for each in sizes.values()) or sizes["item"] is None:
-        raise ValueError(f"`item`, `queries` and `keys` of a layer must be whole numbers, but are {sizes}")
+    along: Any = _field(described, "along", _text)
+    if along not in ("head", "query"):
+        raise ValueError(f"`along` of a layer must be 'head' or 'query', but is {along!r:.60}")
+    sizes = {"item": _field(described, "item", _whole)}
+    sizes |= {name: _field(described, name, _or_none(_whole)) for name in ("queries", "keys")}
     own = tuple(calls[each] for each in numbers)
     for call in own:
         batch, _, queries, _ = call.query.shape
         if sizes["item"] >= batch or (sizes["queries"] or 0) > queries or (sizes["keys"] or 0) > call.key.shape[2]:
             raise ValueError(f"`item`, `queries` and `keys` of a layer must be within its calls, but are {sizes}")
     # Older files have no bounds.
-    queries, keys = _bounds(described.get("query_bounds")), _bounds(described.get("key_bounds"))
-    return LayerRecord(described["name"], own, described["along"], **sizes, query_bounds=queries, key_bounds=keys)
+    bounds = {name: _field(described, name, _or_none(_bounds), None) for name in ("query_bounds", "key_bounds")}
+    return LayerRecord(_field(described, "name", _text), own, along, **sizes, **bounds)
 
 
-def _bounds(value: Any) -> tuple[int, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(type(each) is int for each in value):
-        raise ValueError(f"bounds of a layer's items must be whole numbers, but are {value!r:.60}")
-    return tuple(value)
+def _bounds(value: Any) -> tuple[int, ...]:
+    return tuple(map(_whole, as_list(value)))
+
+
+def _grid(value: Any) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2 or not all(type(each) is int and each > 0 for each in value):
+        raise ValueError(f"must be two numbers, but is {value!r:.60}")
+    return value[0], value[1]
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    right = all(isinstance(each, int | float) and not isinstance(each, bool) for each in as_list(value))
+    if not right or not all(map(math.isfinite, value)):
+        raise ValueError(f"must be numbers, but is {value!r:.60}")
+    return tuple(map(float, value))
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"items and labels must be texts, but are {value!r:.60}")
-    return tuple(value)
+    return tuple(map(_text, as_list(value)))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be text, but is {value!r:.60}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"must be a whole number, but is {value!r:.60}")
+    return value

@@ -166,10 +166,15 @@ class Seen(Sequence[SeenLayer]):
         Raises:
             DataError: the file can't be used; the error says what it must be and what it is.
         """
+        # Here and not above: a record is made of what is seen.
+        from regard.inspection.record_storage import check_about
+
         layers, nothing, about = read_layers(path, checked_layer)
         if not isinstance(about, dict | None):
             raise DataError("the file must say in an object what its calls are about, but doesn't.", path=path)
-        return cls(layers, nothing, about)
+        seen = cls(layers, nothing, about)
+        check_about(seen, path)
+        return seen
 
     def __str__(self) -> str:
         if not self.layers:

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
+from regard.inspection.differences import largest, largest_difference
 from regard.inspection.part_text import part_text
 from regard.inspection.rules import AsScores
 from regard.inspection.steps.steps import Steps, check_index
@@ -188,14 +189,13 @@ class SeenLayer:
     def verify(self) -> float | None:
         """The largest difference between what the layer gave and what the record gives, over the sampled queries.
 
-        None if the layer dropped weights at random, or a change removed heads, so that the record doesn't give the
-        outputs.
+        It is infinite where only one of them is infinite or NaN, or each in another way. None if the layer dropped
+        weights at random, or a change removed heads, so that the record doesn't give the outputs.
         """
         if self.dropout or self.removed:
             return None
-        if not self.outputs.numel():
-            return 0.0
-        return float((self.recomputed(self.rows).float() - self.outputs.float()).abs().max())
+        wide = torch.promote_types(self.outputs.dtype, torch.float32)
+        return largest_difference(self.recomputed(self.rows).to(wide), self.outputs.to(wide))
 
     @property
     def tolerance(self) -> float:
@@ -206,9 +206,8 @@ class SeenLayer:
 
         Source: Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2.
         """
-        largest = float(self.outputs.abs().max()) if self.outputs.numel() else 0.0
         adding = self.key.shape[2] * torch.finfo(torch.float32).eps / 2
-        return max(1e-4, 16 * torch.finfo(self.outputs.dtype).eps, adding) * max(1.0, largest)
+        return max(1e-4, 16 * torch.finfo(self.outputs.dtype).eps, adding) * max(1.0, largest(self.outputs))
 
     @property
     def shape_text(self) -> str:

@@ -166,11 +166,9 @@ def _header(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
             f"the file must have format {FORMAT}, but has {number!r:.30}{writer}. Use the version that wrote it.",
             path=path,
         )
-    if not isinstance(header.get("layers"), list) or not isinstance(header.get("nothing"), str):
-        raise DataError(
-            "the file must list its layers and say why if there are none, but its header has no such entries.",
-            path=path,
-        )
+    for name, kind, form in (("layers", list, "a list"), ("nothing", str, "text")):
+        if not isinstance(header.get(name), kind):
+            raise DataError(f"`{name}` of the header must be {form}, but is {header.get(name)!r:.60}.", path=path)
     return header
 
 
@@ -191,7 +189,15 @@ def _fields(described: Any, tensor: Callable[[str], Tensor]) -> dict[str, Any]:
         raise ValueError(f"`notes` must be sentences, but are {fields['notes']!r:.60}")
     if not 0 <= fields["dropout"] <= 1:
         raise ValueError(f"`dropout` must be a fraction, but is {fields['dropout']!r:.60}")
-    return fields | {key: rebuild(described[key], tensor) for key in (*_TENSORS, "projection", *_PARTS)}
+    return fields | {key: _rebuilt(key, described[key], tensor) for key in (*_TENSORS, "projection", *_PARTS)}
+
+
+def _rebuilt(name: str, described: Any, tensor: Callable[[str], Tensor]) -> Any:
+    try:
+        return rebuild(described, tensor)
+    except _DAMAGES as error:
+        said = _first_line(error)
+        raise ValueError(said if said.startswith(f"`{name}`") else f"`{name}`: {said}") from error
 
 
 def _named(kind: Any) -> str:

@@ -12,11 +12,13 @@ from regard.attention.validation import check_count
 from regard.errors import ArgumentError, RecordWarning
 from regard.inspection.call import AttentionCall
 from regard.inspection.changes import Change, is_expressed_by_parts
+from regard.inspection.encoder_padding import padding_as_outside
 from regard.inspection.interception import Interception
 from regard.inspection.intervene import Changes
 from regard.inspection.module_names import ModuleNames
 from regard.inspection.seen import Seen
 from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.unrecorded import why_unrecorded
 
 __all__ = ["NothingSeen", "PartlySeen", "intervene", "record_calls", "watch"]
 
@@ -56,7 +58,8 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
 
     Warns:
         NothingSeen: the block ended without an error, and no call was seen.
-        PartlySeen: some attention was seen, but other attention only up to its weights, or it is approximated.
+        PartlySeen: some attention was seen, but other attention only up to its weights, or it is approximated, runs
+            inside of `torch.vmap`, or is of tensors that can't be recorded, such as those of float8.
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
@@ -84,10 +87,14 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
     check_count("rows", rows, "a number of queries", least=0)
     seen, names = Seen(), ModuleNames(model)
     change = Changes(names, changes) if changes else None
+    unrecorded: dict[str, str] = {}
 
     def add(call: AttentionCall, result: Any) -> None:
         name = names.current()
         if name is None:
+            return
+        if why := why_unrecorded(call):
+            unrecorded[name] = why
             return
         layer = _layer(name, call, result, rows)
         if change is not None and change.applied:
@@ -96,11 +103,12 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         seen.layers.append(layer)
 
     interception = Interception(add, names.current, change)
-    with interception:
+    with padding_as_outside(model), interception:
         yield seen
     seen.check()
-    told = _missed(interception.missed), _unrecorded(interception.unrecorded), _approximated(names.approximations)
-    missed = " ".join(filter(None, told))
+    unrecorded |= interception.unrecorded
+    said = _missed(interception.missed), _unrecorded(unrecorded), _approximated(names.approximations)
+    missed = " ".join(filter(None, said))
     if not seen.layers:
         seen.nothing = missed or _found_instead(model, interception.calls)
     elif missed:
@@ -183,16 +191,12 @@ def _missed(modules: list[str]) -> str:
     )
 
 
-def _unrecorded(modules: Mapping[str, Exception]) -> str:
-    """That calls in some modules couldn't be recorded, as a sentence; "" if there are none."""
-    if not modules:
-        return ""
-    error = next(iter(modules.values()))
-    first = f"{error}".partition("\n")[0]
-    return (
-        f"What {_named(list(modules))} computes couldn't be followed ({type(error).__name__}: {first:.200}), so "
-        "attention may be missing in the record. The model ran as it does without `watch`."
-    )
+def _unrecorded(modules: Mapping[str, str]) -> str:
+    """That the attention of some modules can't be recorded, as sentences; "" if there are none."""
+    alike: dict[str, list[str]] = {}
+    for name, why in modules.items():
+        alike.setdefault(why, []).append(name)
+    return " ".join(f"Attention in {_named(names)} isn't in the record: {why}." for why, names in alike.items())
 
 
 def _approximated(modules: Mapping[str, str]) -> str:

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention import Causal, Dot, weigh
-from regard.attention.masks import as_mask
+from regard.attention import Dot, weigh
 from regard.inspection.call import AttentionCall
-from regard.inspection.functions.scaled_dot_product import table_parts
+from regard.inspection.functions.scaled_dot_product import first_causal, table_parts
 
 __all__ = ["FUNCTION", "read"]
 
@@ -76,9 +75,11 @@ def read(
     if add_zero_attn:
         keys, values = (functional.pad(each, (0, 0, 0, 1)) for each in (keys, values))
         added += 1
-    parts = _masks(attn_mask, key_padding_mask, batch, num_heads, length, keys.shape[2], added)
-    if is_causal and attn_mask is None:
-        parts["mask"] = as_mask("causal") if parts.get("mask") is None else parts["mask"] & Causal()
+    if is_causal and key_padding_mask is None and not need_weights:
+        # PyTorch takes the mask for a mere hint then, and counts from the first key, so that it hides added ones.
+        parts: dict[str, Any] = {"mask": first_causal(length, keys.shape[2], keys.device)}
+    else:
+        parts = _masks(attn_mask, key_padding_mask, batch, num_heads, length, keys.shape[2], added)
     parts["score"] = Dot(1 / math.sqrt(size))
 
     def returned(outputs: Tensor) -> tuple[Tensor, Tensor | None]:

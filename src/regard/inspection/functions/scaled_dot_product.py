@@ -1,6 +1,7 @@
 """`torch.nn.functional.scaled_dot_product_attention`, which most models of today call."""
 
 import math
+import sys
 from typing import Any
 
 import torch
@@ -9,9 +10,11 @@ from torch.nn import functional
 
 from regard.attention import Causal, Dot
 from regard.inspection.call import AttentionCall
+from regard.inspection.multiplied import as_multiplied
+from regard.inspection.packed_heads import packed_heads
 from regard.inspection.rules import KeyIntervals, as_parts, mask_rule
 
-__all__ = ["FUNCTION", "leading_axes", "read", "table_parts"]
+__all__ = ["FUNCTION", "first_causal", "leading_axes", "read", "table_parts"]
 
 FUNCTION = functional.scaled_dot_product_attention
 
@@ -27,21 +30,29 @@ def read(
     enable_gqa: bool = False,
 ) -> AttentionCall:
     """The call with these arguments."""
-    lead = query.shape[:-2]
-    if not enable_gqa:
-        lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])
+    query, key, value = as_multiplied(query, key, value)
+    result = (*_lead(query, key, value, enable_gqa), query.shape[-2], value.shape[-1])
+    if packed_heads(query):
+        query, attn_mask, enable_gqa = _unpacked(query), _unpacked(attn_mask), True
+    lead = _lead(query, key, value, enable_gqa)
+    lead = (1, *lead) if enable_gqa and len(lead) == 1 else lead
     batch, heads = leading_axes(lead)
+    queries, keys = query.shape[-2], key.shape[-2]
     parts: dict[str, Any] = {"score": Dot(1 / math.sqrt(query.shape[-1]) if scale is None else float(scale))}
-    if is_causal:
-        parts["mask"] = _causal(query.shape[-2], key.shape[-2], query.device)
-    if attn_mask is not None:
-        parts |= table_parts(attn_mask, lead, query.shape[-2], key.shape[-2])
-    result = (*lead, query.shape[-2], value.shape[-1])
+    causal = _as_causal_bias(attn_mask)
+    if causal is not None:
+        # As PyTorch decides it: a square bias counts from the first key too, whatever the lengths are.
+        first = causal.variant.name == "UPPER_LEFT" or causal.seq_len_q == causal.seq_len_kv
+        parts["mask"] = first_causal(queries, keys, query.device) if first else Causal()
+    elif attn_mask is not None:
+        parts |= table_parts(attn_mask, lead, queries, keys)
+    elif is_causal:
+        parts["mask"] = first_causal(queries, keys, query.device)
 
     def four(tensor: Tensor) -> Tensor:
-        if enable_gqa:
-            return tensor.reshape(-1, *tensor.shape[-3:])
-        return tensor.expand(*lead, *tensor.shape[-2:]).reshape(batch, heads, *tensor.shape[-2:])
+        # Grouped keys have fewer heads.
+        axes = (*lead[:-1], tensor.shape[-3]) if enable_gqa else lead
+        return tensor.expand(*axes, *tensor.shape[-2:]).reshape(*leading_axes(axes), *tensor.shape[-2:])
 
     return AttentionCall(
         "scaled_dot_product_attention",
@@ -51,8 +62,26 @@ def read(
         parts,
         float(dropout_p),
         returned=lambda outputs: outputs.reshape(result).to(query.dtype),
-        outputs=lambda given, rows: given.reshape(batch, heads, *given.shape[-2:])[:, :, rows],
+        outputs=lambda given, rows: given.reshape(batch, heads, queries, given.shape[-1])[:, :, rows],
     )
+
+
+def _lead(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> tuple[int, ...]:
+    """The axes before those of queries and features that the function gives back."""
+    if not grouped:
+        return torch.broadcast_shapes(*(each.shape[:-2] for each in (query, key, value)))
+    return *torch.broadcast_shapes(*(each.shape[:-3] for each in (query, key, value))), query.shape[-3]
+
+
+def _as_causal_bias(mask: Tensor | None) -> Any:
+    """The mask if it is a `CausalBias`, else None. Its module is only looked for, because it loads the compiler."""
+    module = sys.modules.get("torch.nn.attention.bias")
+    return mask if module is not None and isinstance(mask, module.CausalBias) else None
+
+
+def _unpacked(tensor: Tensor | None) -> Any:
+    """(batch, group, head, ...) -> (batch, group x head, 1, ...); a mask that all heads share is as it is."""
+    return tensor if tensor is None or tensor.shape[-2] == 1 else tensor.flatten(1, 2).unsqueeze(2)
 
 
 def table_parts(table: Tensor, lead: tuple[int, ...], queries: int, keys: int) -> dict[str, Any]:
@@ -75,8 +104,8 @@ def table_parts(table: Tensor, lead: tuple[int, ...], queries: int, keys: int) -
     return {"mask": mask, "position": position}
 
 
-def _causal(queries: int, keys: int, device: torch.device) -> Any:
-    """PyTorch counts from the first query and key, regard from the last."""
+def first_causal(queries: int, keys: int, device: torch.device) -> Any:
+    """The mask of PyTorch's `is_causal`, which counts from the first query and key; regard counts from the last."""
     if queries == keys:
         return Causal()
     stop = torch.arange(1, queries + 1, device=device).clamp(max=keys).view(1, 1, -1)

@@ -159,12 +159,19 @@ def _rows(rows: Sequence[Sequence[Outcome]], labels: dict[str, int], arrays: Arr
     """(change, place) arrays: which label there is, its probability and the change."""
     if not rows:
         return None
-    dtype: Any = np.float32 if 4 * len(rows) * len(rows[0]) <= _SMALL else np.float16
     label = [[labels.setdefault(each.label, len(labels)) for each in row] for row in rows]
     score = [[math.nan if each.score is None else each.score for each in row] for row in rows]
     change = [[each.change for each in row] for row in rows]
     return {
         "label": arrays.add(np.array(label, np.int32)),
-        "score": arrays.add(np.array(score, dtype)),
-        "change": arrays.add(np.array(change, dtype)),
+        "score": arrays.add(_narrow(score)),
+        "change": arrays.add(_narrow(change)),
     }
+
+
+def _narrow(rows: list[list[float]]) -> np.ndarray:
+    """The numbers in float32, or in float16 if they are many and fit; what is too large for float32 is its largest."""
+    wide = np.array(rows)
+    most = np.finfo(np.float32).max
+    fits = np.nanmax(np.abs(wide), initial=0.0) <= np.finfo(np.float16).max
+    return np.clip(wide, -most, most).astype(np.float16 if fits and 4 * wide.size > _SMALL else np.float32)
