@@ -1,6 +1,5 @@
 """The documents run: every Python block, and every generated block says what the project says."""
 
-import csv
 import re
 import shlex
 import tomllib
@@ -12,7 +11,7 @@ import pytest
 
 from regard import attention
 from regard.cli.main import main
-from regard.datasets import read
+from regard.datasets import SPLITS, read, split_by_source
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -235,12 +234,13 @@ def test_the_files_of_the_readmes_commands_are_there():
 
 def test_the_reviews_are_balanced():
     """As many are good as bad, none is there twice, and each split has both."""
-    with open(REVIEWS, newline="", encoding="utf-8") as file:
-        rows = [*csv.DictReader(file)]
-    assert Counter(row["label"] for row in rows) == {"good": 20, "bad": 20}
-    assert len({row["text"] for row in rows}) == 40
-    for split in ("train", "dev", "test"):
-        assert {target for _, target in read(REVIEWS, split)} == {"good", "bad"}, split
+    examples = [(each.source, each.target) for each in read(REVIEWS, "train")]
+    assert Counter(label for _, label in examples) == {"good": 30, "bad": 30}
+    assert len({text for text, _ in examples}) == 60
+    held = {split: set() for split in SPLITS}
+    for split, (_, label) in zip(split_by_source(examples), examples, strict=True):
+        held[split].add(label)
+    assert all(labels == {"good", "bad"} for labels in held.values())
 
 
 @pytest.mark.slow
