@@ -217,6 +217,14 @@ def test_a_translation_with_other_blocks_is_refused(generate):
             generate.translated(other, first + shown + second, "a.md")
 
 
+def test_the_readmes_table_has_the_same_figures_in_both_languages(docs_module):
+    tables = docs_module("headline_tables")
+    english, chinese = (tables.table(f"operator {language}") for language in ("en", "zh"))
+    assert re.findall(r"[\d.]*\d", english) == re.findall(r"[\d.]*\d", chinese)
+    with pytest.raises(SystemExit, match="no Chinese name"):
+        tables.chinese("a row with another name")
+
+
 def commands_of_the_readme() -> list[list[str]]:
     """The words of each command of regard, as they are pasted."""
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
