@@ -254,8 +254,9 @@ def test_weights_of_no_known_rule_are_changed_where_softmax_made_them(vectors):
     with intervene(model, HideKey(2)) as seen:
         close(model(*vectors), model(*vectors, allowed))
     assert "no known rule" in seen[0].notes[0]
+    sharper = torch.softmax(2 * scores, -1) @ value
     with intervene(model, Temperature(0.5)):
-        close(model(*vectors), torch.softmax(2 * scores, -1) @ value)
+        close(model(*vectors), sharper)
     with intervene(model, UniformRow(2)):
         close(model(*vectors)[:, :, 1], value.mean(2))
     plain = model(*vectors)

@@ -500,7 +500,15 @@ def test_a_png_is_as_large_as_it_says(tmp_path):
 @pytest.mark.parametrize("view", FIGURE_VIEWS)
 @pytest.mark.parametrize("width", [2.5, 8.0])
 def test_no_figure_is_wider_than_asked_for(view, width):
-    made_of = figure(SAW, view, width=width)
+    is_as_wide_as_asked_for(figure(SAW, view, width=width), width)
+
+
+@pytest.mark.parametrize("make", [picture, sound, molecule, graph, table])
+def test_no_input_is_drawn_wider_than_asked_for(make):
+    is_as_wide_as_asked_for(figure(make(), "map", width=2.5), 2.5)
+
+
+def is_as_wide_as_asked_for(made_of, width):
     assert isinstance(made_of, Figure)
     assert made_of.get_size_inches()[0] <= width + 1e-9
     # Nothing is cut off.

@@ -494,8 +494,10 @@ def test_later_changes_in_place_leave_the_record():
 
 def test_a_model_without_attention_says_what_was_found():
     model = nn.Sequential(nn.Linear(2, 3), nn.Tanh())
-    with pytest.warns(NothingSeen, match="built of Linear, Tanh"), watch(model) as seen:
-        model(torch.zeros(1, 2))
+    x = torch.zeros(1, 2)
+    said = r"in 2 calls of PyTorch's functions\. The model is built of Linear, Tanh"
+    with pytest.warns(NothingSeen, match=said), watch(model) as seen:
+        model(x)
     assert "No attention was seen" in str(seen)
     with pytest.raises(ArgumentError, match="built of Linear, Tanh"):
         seen.verify()

@@ -4,6 +4,7 @@ Tensors are followed from the product of queries and keys through the operations
 from there to the product with the values, or the elementwise product and its sum over the keys.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,22 +14,34 @@ from torch import Tensor
 
 from regard.attention import Bias, Dot, weigh
 from regard.inspection.call import AttentionCall
-from regard.inspection.einsum import Product, as_product, axes_in_result
-from regard.inspection.elementwise import Weighted, averaged_axis, weighted
-from regard.inspection.followed import PERMUTATIONS, Followed, Origin, after, inserted, is_learned
+from regard.inspection.einsum import axes_in_result
+from regard.inspection.elementwise import Weighted, averaged_axis, outer_product, weighted
+from regard.inspection.fits import are_weights, fits, same_weights
+from regard.inspection.followed import (
+    PERMUTATIONS,
+    SOFTMAXES,
+    Followed,
+    Origin,
+    after,
+    inserted,
+    is_learned,
+    softmax_axis,
+)
 from regard.inspection.functions.scaled_dot_product import leading_axes
 from regard.inspection.interception_disabled import interception_disabled
+from regard.inspection.model_call import ModelCall
+from regard.inspection.product import Product
+from regard.inspection.products import PRODUCTS, as_product
 from regard.inspection.rules import AsScores, as_parts
 from regard.inspection.tensor_map import TensorMap
 from regard.modules.huggingface import SoftCapped
 
 __all__ = ["ByHand"]
 
-_PRODUCTS = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.einsum}
-_PRODUCTS |= {torch.mm, Tensor.mm}
 _TIMES = {"mul", "__mul__", "__rmul__", "multiply"}
 _UNCHANGED = {"to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone"}
-_OTHER_PRODUCTS = {"baddbmm", "addmm", "tensordot", "inner"}
+_MAPS = {"linear", "addmm"}
+_OTHER_PRODUCTS = {"addmm", "addbmm", "baddbmm_", "addmm_", "chain_matmul", "linalg_multi_dot", "mv", "addmv", "kron"}
 _NORMALISERS = ("softmax", "sparsemax", "entmax")
 _ROWS = 8
 
@@ -40,14 +53,14 @@ class ByHand:
     came from is known. Where a lost tensor of the same shape is multiplied by values, it is the weights.
 
     Args:
-        attended: receives a call of attention and a function that runs it, and returns the result.
+        attended: receives a call of attention and the model's own call, and returns the result.
         module: gives the name of the module that runs.
         gradients: whether calls need gradients, because their outputs may be changed.
     """
 
     def __init__(
         self,
-        attended: Callable[[AttentionCall, Callable[[], Any]], Any],
+        attended: Callable[[AttentionCall, ModelCall], Any],
         module: Callable[[], str | None],
         gradients: bool = False,
     ):
@@ -55,6 +68,8 @@ class ByHand:
         self._followed: TensorMap[Followed | Origin] = TensorMap()
         # Elementwise products of weights and values, with the number of changes in place that they had then.
         self._weighted: TensorMap[tuple[Weighted, int]] = TensorMap()
+        # Those of queries and keys.
+        self._outer: TensorMap[tuple[Product, int]] = TensorMap()
         self._missed: list[Origin] = []
 
     @property
@@ -68,50 +83,100 @@ class ByHand:
         """Forget all tensors."""
         self._followed.clear()
         self._weighted.clear()
+        self._outer.clear()
 
-    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a function."""
-        if func in _PRODUCTS:
-            return self._product(func, args, kwargs)
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: ModelCall) -> Any:
+        """Run a function.
+
+        Args:
+            func, args, kwargs: the function, and what it was called with.
+            run: runs it.
+        """
         name = getattr(func, "__name__", "")
-        if not len(self._followed) or (name == "__get__" and func not in PERMUTATIONS):
-            return func(*args, **kwargs)
-        found = self._first(args, kwargs)
+        if func in PRODUCTS and not (name in _MAPS and _is_by_parameter(args, kwargs)):
+            return self._product(func, args, kwargs, run)
+        if name == "__get__" and func not in PERMUTATIONS:
+            return run()
+        if len(self._outer) and (product := _unchanged_since(self._outer, args)) is not None:
+            return self._added_up(product, func, args, kwargs, run)
+        found = self._first(args, kwargs) if len(self._followed) else None
         if found is None:
-            return func(*args, **kwargs)
+            return self._begun_by(name, args, kwargs, run())
         if name in _OTHER_PRODUCTS:
-            return self._multiplied(func, args, kwargs)
+            return self._multiplied(func, args, kwargs, run)
         if name in _TIMES and (product := self._weights_times(args, kwargs)) is not None:
-            return self._spread(product, func(*args, **kwargs))
-        if len(self._weighted) and (product := self._weighted_in(args)) is not None:
-            return self._averaged(product, func, args, kwargs)
-        return self._changed(func, args, kwargs, *found)
+            return self._spread(product, run())
+        if len(self._weighted) and (product := _unchanged_since(self._weighted, args)) is not None:
+            return self._averaged(product, func, args, kwargs, run)
+        return self._changed(func, args, kwargs, run, *found)
 
     def _changed(
-        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensor: Tensor, node: Followed | Origin
+        self,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        run: ModelCall,
+        tensor: Tensor,
+        node: Followed | Origin,
     ) -> Any:
         """Run a function of scores or weights, and follow what it makes of them."""
         name = getattr(func, "__name__", "")
         origin = node if isinstance(node, Origin) else node.origin
         # Before the call, which may change the tensor in place.
-        now, pairs, ndim = None, origin.pairs, tensor.ndim
+        now: Followed | None = None
+        before, pairs, ndim = None, origin.pairs, tensor.ndim
         if isinstance(node, Followed):
+            over_queries = name in SOFTMAXES and softmax_axis(tensor, args, kwargs) == node.at[0]
+            # A product has two factors, and which of them are the keys shows only now.
+            node = node.transposed if over_queries and not node.normaliser and not node.added else node
             pairs = tensor.shape[node.at[0]], tensor.shape[node.at[1]]
             with interception_disabled():
                 moved = inserted(func, tensor, node, args, kwargs)
                 now = moved or after(func, tensor, node, args, kwargs)
+                if now is not None and node.normaliser and node.intact and not now.intact:
+                    before = tensor.detach().clone() if _is_in_place(name) else tensor.detach()
             if moved is not None:
                 ndim = None
-        result = func(*args, **kwargs)
+        result = run()
         changed = args[0] if name == "__setitem__" else result
-        kept = None if now is None else now.kept(changed, pairs, ndim)
+        if isinstance(changed, Tensor) and not changed.is_floating_point():
+            return result
+        with interception_disabled():
+            if before is not None and isinstance(changed, Tensor) and same_weights(before, changed.detach()):
+                now = node
+            kept = None if now is None else now.kept(changed, pairs, ndim)
         if kept is not None:
-            self._followed[changed] = kept
+            self._follow(changed, kept.rounded(changed))
         else:
-            if name == "softmax" or (isinstance(node, Followed) and node.normaliser):
-                origin.normalised = True
+            made_by = "softmax" if name in SOFTMAXES else node.normaliser if isinstance(node, Followed) else ""
+            origin.normalised = origin.normalised or made_by
             self._lose(changed, origin)
         return result
+
+    def _begun_by(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """Follow the result of a function of tensors that aren't followed, if it may be scores or weights."""
+        if name in SOFTMAXES:
+            return self._weights_of_unknown(args, kwargs, result)
+        if name in _TIMES and (product := _outer_of(args, kwargs)) is not None:
+            self._outer[result] = product, _changes_in_place(result)
+        if name == "linalg_vecdot" and (product := _outer_of(args, kwargs)) is not None:
+            return self._begun(product, result)
+        return result
+
+    def _weights_of_unknown(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """Follow weights over the last axis that a softmax made of scores that aren't known."""
+        scores = args[0] if args else kwargs.get("input")
+        known = isinstance(scores, Tensor) and isinstance(result, Tensor) and result.ndim > 1
+        if known and softmax_axis(result, args, kwargs) == -1:
+            origin = Origin(self._module(), (result.shape[-2], result.shape[-1]), learned=False, scored=False)
+            lead = result.shape[:-2] if result.ndim == 4 else None
+            nothing = result.new_zeros(0, 1)
+            node = Followed(nothing, nothing, origin, lead=lead, known=False, normaliser="softmax")
+            self._follow(result, node)
+        return result
+
+    def _follow(self, tensor: Tensor, node: Followed) -> None:
+        self._followed[tensor] = replace(node, version=_changes_in_place(tensor))
 
     def _weights_times(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Weighted | None:
         """The weights and values whose elementwise product a product is; None if it is none."""
@@ -129,34 +194,41 @@ class ByHand:
         self._weighted[result] = product, _changes_in_place(result)
         return result
 
-    def _weighted_in(self, args: tuple[Any, ...]) -> Weighted | None:
-        """The elementwise product that the first argument is, if nothing was changed in it since."""
-        entry = self._weighted.get(args[0]) if args and isinstance(args[0], Tensor) else None
-        return entry[0] if entry is not None and entry[1] == _changes_in_place(args[0]) else None
-
-    def _averaged(self, product: Weighted, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _averaged(
+        self, product: Weighted, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: ModelCall
+    ) -> Any:
         """Run a function of an elementwise product of weights and values, which may be the sum over the keys."""
         name, origin = getattr(func, "__name__", ""), product.origin
         if name in _UNCHANGED:
-            return self._spread(product, func(*args, **kwargs))
+            return self._spread(product, run())
         with interception_disabled():
             axis = averaged_axis(func, args[0], args, kwargs)
         if axis is None or axis[0] != product.key or not self._is_open(product.node):
-            return self._changed(func, args, kwargs, args[0], origin)
+            return self._changed(func, args, kwargs, run, args[0], origin)
         call = None
         if name == "sum" and product.is_expressible:
             with interception_disabled(), torch.set_grad_enabled(self._gradients and torch.is_grad_enabled()):
                 call = _call_of_average(product, kept=axis[1])
         if call is not None:
             origin.recorded = True
-            return self._attended(call, lambda: func(*args, **kwargs))
+            return self._attended(call, run)
         # A router's experts have outputs of their own for each item, as have the keys of a window.
         if not origin.shared and (product.own or name != "sum" or not product.is_expressible):
             origin.missed = True
             self._missed.append(origin)
-        return self._changed(func, args, kwargs, args[0], origin)
+        return self._changed(func, args, kwargs, run, args[0], origin)
 
-    def _product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _added_up(
+        self, product: Product, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: ModelCall
+    ) -> Any:
+        """Run a function of an elementwise product of queries and keys, which may be the sum over the features."""
+        axis = averaged_axis(func, args[0], args, kwargs)
+        result = run()
+        return (
+            self._begun(product, result) if getattr(func, "__name__", "") == "sum" and axis == (-1, False) else result
+        )
+
+    def _product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: ModelCall) -> Any:
         with interception_disabled():
             product = as_product(func, args, kwargs)
             found = None if product is None else self._weights_in(product)
@@ -166,28 +238,38 @@ class ByHand:
                 call = _call(node, product)
             if call is not None:
                 node.origin.recorded = True
-                return self._attended(call, lambda: func(*args, **kwargs))
-        if self._first(args, kwargs) is not None:
-            return self._multiplied(func, args, kwargs, product)
-        result = func(*args, **kwargs)
-        if product is not None:
-            self._begin(product, result)
-        return result
+                return self._attended(call, run)
+        followed = self._first(args, kwargs)
+        if followed is None:
+            return run() if product is None else self._begun(product, run())
+        if product is None and getattr(func, "__name__", "") == "linear":
+            return self._changed(func, args, kwargs, run, *followed)
+        return self._multiplied(func, args, kwargs, run, product)
 
-    def _begin(self, product: Product, result: Any) -> None:
+    def _begun(self, product: Product, result: Any) -> Any:
         """Follow the result of a product, which may be one of queries and keys."""
-        if not isinstance(result, Tensor):
-            return
+        if not isinstance(result, Tensor) or not result.is_floating_point():
+            return result
         queries, keys = product.left.shape[-2], product.right.shape[-1]
         learned = is_learned(product.operand) or is_learned(product.other)
         shared = min(product.operand.ndim, product.other.ndim) == 2
-        origin = Origin(self._module(), (queries, keys), learned, shared)
+        origin = Origin(self._module(), (queries, keys), learned, shared, product.is_map)
         lead = result.shape[:-2] if result.ndim == 4 and product.in_order else None
-        self._followed[result] = Followed(product.left, product.right.mT, origin, product.result_at, lead=lead)
+        with interception_disabled():
+            # Autocast multiplies in another precision than that of the tensors.
+            query, key = (each.to(result.dtype) for each in (product.left, product.right.mT))
+            node = Followed(query, key, origin, product.result_at, lead=lead, coarsest=result.dtype)
+            self._follow(result, node.times(product.factor) if product.addend is None else node.plus(product, result))
+        return result
 
     def _weights_in(self, product: Product) -> tuple[Followed, Product] | None:
         """The weights, or what may be weights, in a product with values, and the product with them on its left."""
+        if not product.is_plain:
+            return None
         node = self._node(product.operand)
+        if isinstance(node, Followed) and not node.origin.scored:
+            # Of weights of unknown scores only the axis of the keys is known.
+            return (node, product) if node.at[1] == product.at[1] and self._may_be_values(product.other) else None
         if isinstance(node, Followed) and node.at == product.at:
             return node, product
         other = self._node(product.other)
@@ -203,38 +285,61 @@ class ByHand:
         unfollowed = self._unfollowed(product.left)
         return None if unfollowed is None else (unfollowed, product)
 
+    def _may_be_values(self, tensor: Tensor) -> bool:
+        """Whether a tensor may be values of weights whose scores aren't known: no parameter, and no product of others.
+
+        Linear attention multiplies a softmax over the features by the product of keys and values.
+        """
+        node = self._node(tensor)
+        by_parameter = isinstance(node, Followed) and node.origin.learned
+        return not is_learned(tensor) and (node is None or by_parameter)
+
     def _is_open(self, node: Followed | Origin | None) -> bool:
         """Whether a product with values in this module could be the one that is waited for."""
         if node is None:
             return False
         origin = node.origin if isinstance(node, Followed) else node
-        normalised = origin.normalised or (isinstance(node, Followed) and bool(node.normaliser))
-        return normalised and not origin.recorded and not origin.learned and origin.module == self._module()
+        normalised = origin.normalised or (isinstance(node, Followed) and node.normaliser)
+        return bool(normalised) and not origin.recorded and not origin.learned and origin.module == self._module()
 
     def _multiplied(
-        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], product: Product | None = None
+        self,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        run: ModelCall,
+        product: Product | None = None,
     ) -> Any:
         """Run a product of scores or weights that isn't one of weights with values, as far as can be seen."""
         tensors = list(_tensors(args, kwargs))
         number, tensor, node = next(
             (number, each, node) for number, each in enumerate(tensors) if (node := self._node(each)) is not None
         )
-        result = func(*args, **kwargs)
-        mixed = self._mixed(node, tensor, number, args, kwargs, result) if func in _PRODUCTS else None
+        result = run()
+        mixed = self._mixed(node, tensor, number, args, kwargs, result) if func in PRODUCTS else None
         if mixed is not None:
-            self._followed[result] = mixed
+            self._follow(result, mixed)
             return result
         origin = node.origin if isinstance(node, Followed) else node
         learned = any(is_learned(each) for each in tensors)
-        if self._is_open(node) and not learned and set(origin.pairs) <= set(tensor.shape):
+        if self._is_open(node) and not learned and self._could_be_missed(node, tensor):
             origin.missed = True
             self._missed.append(origin)
         elif learned and isinstance(node, Origin):
             self._lose(result, origin)
         elif product is not None:
             # What seemed to be scores were queries or keys: a linear map may be written as a product.
-            self._begin(product, result)
+            self._begun(product, result)
         return result
+
+    def _could_be_missed(self, node: Followed | Origin, tensor: Tensor) -> bool:
+        """Whether the product of a tensor that was made of weights may be one with values."""
+        origin = node.origin if isinstance(node, Followed) else node
+        if not origin.scored:
+            return False
+        made_by = node.normaliser if isinstance(node, Followed) else origin.normalised
+        by_softmax = (made_by or origin.normalised) == "softmax"
+        return set(origin.pairs) <= set(tensor.shape) or (by_softmax and not origin.shared and not origin.is_map)
 
     def _mixed(
         self,
@@ -276,7 +381,11 @@ class ByHand:
         return lost
 
     def _node(self, tensor: Tensor) -> Followed | Origin | None:
-        return self._followed.get(tensor)
+        node = self._followed.get(tensor)
+        if isinstance(node, Followed) and node.version not in (-1, _changes_in_place(tensor)):
+            # Changed through a view of it.
+            return node.unknown
+        return node
 
     def _lose(self, result: Any, origin: Origin) -> None:
         if origin.recorded or origin.learned:
@@ -284,6 +393,33 @@ class ByHand:
         for each in result if isinstance(result, list | tuple) else (result,):
             if isinstance(each, Tensor) and each.ndim > 1 and each.is_floating_point():
                 self._followed[each] = origin
+
+
+def _is_by_parameter(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether one of the factors is a parameter, as in the linear maps of which models are built."""
+    factors = (*args[1:3], kwargs.get("weight"), kwargs.get("mat2"))
+    return any(isinstance(each, Tensor) and each.ndim > 1 and is_learned(each) for each in factors)
+
+
+def _outer_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Product | None:
+    """The product that a sum over the last axis makes of two tensors' elementwise product; None if it is none."""
+    if len(args) != 2 or kwargs not in ({}, {"dim": -1}) or not all(isinstance(each, Tensor) for each in args):
+        return None
+    with interception_disabled():
+        return outer_product(*args)
+
+
+def _unchanged_since(map: TensorMap[tuple[Any, int]], args: tuple[Any, ...]) -> Any | None:
+    """What is known of the first argument, if nothing was changed in it since."""
+    entry = map.get(args[0]) if args and isinstance(args[0], Tensor) else None
+    return entry[0] if entry is not None and entry[1] == _changes_in_place(args[0]) else None
+
+
+def _is_in_place(name: str) -> bool:
+    """Whether a function changes its first argument, by its name."""
+    if name.endswith("__"):
+        return name == "__setitem__" or name.startswith("__i")
+    return name.endswith("_")
 
 
 def _is_waiting(node: Followed) -> bool:
@@ -304,29 +440,36 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
 
 def _call(node: Followed, product: Product) -> AttentionCall | None:
     """The call of attention that a product with values is; None if its left operand isn't weights."""
-    weights, value = product.left, product.right
+    weights, value = _as_multiplied(product.left, product.right)
     lead = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
     split = node.lead if len(lead) == 1 and node.lead is not None and node.lead.numel() == lead[0] else lead
     batch, heads = (1, lead[0]) if len(split) == 1 else leading_axes(split)
     queries, keys = weights.shape[-2:]
 
     def four(tensor: Tensor) -> Tensor:
-        return tensor.expand(*lead, *tensor.shape[-2:]).reshape(batch, heads, *tensor.shape[-2:])
+        if tensor.shape[:-2].numel() != lead.numel():
+            tensor = tensor.expand(*lead, *tensor.shape[-2:])
+        return tensor.reshape(batch, heads, *tensor.shape[-2:])
 
-    weights, value = four(weights), four(value)
+    result_dtype, weights, value = weights.dtype, four(weights), four(value)
     rows = torch.linspace(0, queries - 1, min(queries, _ROWS), device=weights.device).long()
-    sample = weights[:, :, rows].float()
-    if not node.normaliser and not _are_weights(sample):
+    sample = weights[:, :, rows]
+    if not node.normaliser and not are_weights(sample.float(), node.coarsest):
         return None
     parts, query, key = None, weights.new_zeros(batch, heads, queries, 1), weights.new_zeros(batch, heads, keys, 1)
-    if (node.known or not node.normaliser) and _are_shapes_of(node, lead, queries, keys):
+    # Of weights that something was done to, the rule isn't known any more.
+    follows = (node.known and node.intact) or not node.normaliser
+    if follows and _are_shapes_of(node, lead, queries, keys):
         tables = [_four(table, axes, batch, heads, queries, keys) for table, axes in node.added]
-        mask, position = as_parts(sum(tables)) if tables else (None, None)  # pyright: ignore[reportArgumentType]
+        total = functools.reduce(torch.add, tables) if tables else weights.new_zeros(1, 1, 1, 1)
+        mask, position = as_parts(total) if tables else (None, None)
         score: Any = Dot(node.scale) if node.cap is None else SoftCapped(node.scale * node.cap, node.cap)
+        products = four(node.query), four(node.key)
+        sampled = products[0][:, :, rows], products[1]
         for normaliser in [node.normaliser] if node.normaliser else _NORMALISERS:
             tried = {"score": score, "weights": normaliser, "mask": mask, "position": position}
-            products = four(node.query), four(node.key)
-            if node.dropout or _fits(weigh(*products, **tried, rows=rows), sample, weights.dtype):
+            added = total if total.shape[2] == 1 else total[:, :, rows]
+            if node.dropout or fits(weigh(*products, **tried, rows=rows), sample, node, normaliser, sampled, added):
                 parts, (query, key) = tried, products
                 break
     notes = []
@@ -338,9 +481,12 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
             "mask": None,
             "position": Bias(weights.detach()),
         }
+    # The operator multiplies tensors of one dtype: what is more precise loses nothing.
+    common = torch.promote_types(query.dtype, value.dtype)
+    query, key, value = (each.to(common) for each in (query, key, value))
 
     def returned(outputs: Tensor) -> Tensor:
-        return product.to_result(outputs.reshape(*lead, *outputs.shape[-2:])).to(product.right.dtype)
+        return product.to_result(outputs.reshape(*lead, *outputs.shape[-2:])).to(result_dtype)
 
     def outputs(given: Tensor, which: Tensor) -> Tensor:
         return four(product.from_result(given))[:, :, which]
@@ -348,12 +494,22 @@ def _call(node: Followed, product: Product) -> AttentionCall | None:
     return AttentionCall("by hand", query, key, value, parts, node.dropout, returned, outputs, notes=notes)
 
 
+def _as_multiplied(*tensors: Tensor) -> list[Tensor]:
+    """Tensors in the dtype in which a product multiplies them: that of autocast, or the more precise of theirs."""
+    kind = tensors[0].device.type
+    cast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    if cast and all(each.is_floating_point() and each.dtype != torch.float64 for each in tensors):
+        return [each.to(torch.get_autocast_dtype(kind)) for each in tensors]
+    common = torch.promote_types(*(each.dtype for each in tensors))
+    return [each.to(common) for each in tensors]
+
+
 def _call_of_average(product: Weighted, kept: bool) -> AttentionCall | None:
     """The call of attention that a sum of weights times values is; None if the weights don't look like some."""
     node, averaged = product.node, product.product(kept)
     if product.query is None:
         # Which axes the rest are isn't known, so the weights must sum to 1 over the one that is taken for the keys.
-        if not _are_weights(averaged.left.float()):
+        if not are_weights(averaged.left.float(), averaged.left.dtype):
             return None
         left, right = averaged.left, averaged.right.mT
         node = Followed(left, right, product.origin, known=False, normaliser="?", intact=False)
@@ -366,11 +522,16 @@ def _changes_in_place(tensor: Tensor) -> int:
 
 
 def _are_shapes_of(node: Followed, lead: torch.Size, queries: int, keys: int) -> bool:
-    """Whether queries and keys fit weights of these sizes."""
+    """Whether queries and keys fit weights of these sizes.
+
+    As many items and heads may stand in other axes; whether in the same order, the weights tell.
+    """
     for tensor, length in ((node.query, queries), (node.key, keys)):
         own = tensor.shape[:-2]
-        fits = all(size in (1, wanted) for size, wanted in zip(reversed(own), reversed(lead), strict=False))
-        if len(own) > len(lead) or not fits or tensor.shape[-2] != length:
+        shared = len(own) <= len(lead) and all(
+            size in (1, wanted) for size, wanted in zip(reversed(own), reversed(lead), strict=False)
+        )
+        if tensor.shape[-2] != length or not (shared or own.numel() == lead.numel()):
             return False
     return True
 
@@ -379,14 +540,6 @@ def _why(node: Followed) -> str:
     if node.mixed:
         return f"Its {' and its '.join(node.mixed)} are mixed between heads"
     return "Its weights follow no known rule"
-
-
-def _are_weights(rows: Tensor) -> bool:
-    return bool((rows >= 0).all() and ((rows.sum(-1) - 1).abs() < 1e-2).all())
-
-
-def _fits(computed: Tensor, actual: Tensor, dtype: torch.dtype) -> bool:
-    return bool(((computed - actual).abs() <= 8 * torch.finfo(dtype).eps + 1e-5).all())
 
 
 def _four(table: Tensor, lead: torch.Size, batch: int, heads: int, queries: int, keys: int) -> Tensor:

@@ -1,131 +1,85 @@
-"""Products of two tensors, `matmul`, `bmm` and `einsum` alike, as (..., row, inner) times (..., inner, column)."""
+"""Equations of `einsum`, as products of two tensors."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import chain
+from string import ascii_letters
 from typing import Any
 
-import torch
 from torch import Tensor
 
-__all__ = ["Product", "as_product", "axes_in_result"]
+from regard.inspection.product import Product
 
-_MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm}
+__all__ = ["axes_in_result", "equation_of", "product_of"]
 
-
-@dataclass(frozen=True)
-class Product:
-    """A product.
-
-    Attributes:
-        operand: the left operand as it was passed.
-        left: the same as (..., row, inner).
-        right: the right operand as (..., inner, column).
-        order: how the axes of the result are ordered: axis i of the result is axis order[i] of (..., row, column).
-        at: where `operand` has its row and its inner axis, counted from its end: -1 is its last axis.
-        other: the right operand as it was passed.
-        other_at: where `other` has its column and its inner axis.
-    """
-
-    operand: Tensor
-    left: Tensor
-    right: Tensor
-    order: tuple[int, ...]
-    at: tuple[int, int]
-    other: Tensor
-    other_at: tuple[int, int]
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the result is (..., row, column)."""
-        return self.order == tuple(range(len(self.order)))
-
-    @property
-    def result_at(self) -> tuple[int, int]:
-        """Where the result has its row and its column, counted from its end."""
-        count = len(self.order)
-        return self.order.index(count - 2) - count, self.order.index(count - 1) - count
-
-    @property
-    def mirrored(self) -> "Product":
-        """The same product with its operands exchanged: A B is the transpose of B^T A^T."""
-        count = len(self.order)
-        swapped = {count - 2: count - 1, count - 1: count - 2}
-        order = tuple(swapped.get(axis, axis) for axis in self.order)
-        return Product(self.other, self.right.mT, self.left.mT, order, self.other_at, self.operand, self.at)
-
-    def to_result(self, tensor: Tensor) -> Tensor:
-        """A tensor (..., row, column) with the axes of the result."""
-        return tensor if self.in_order else tensor.permute(self.order)
-
-    def from_result(self, result: Tensor) -> Tensor:
-        """The result as (..., row, column)."""
-        return (
-            result
-            if self.in_order
-            else result.permute(tuple(self.order.index(axis) for axis in range(len(self.order))))
-        )
+Equation = tuple[list[str], str, Sequence[Tensor]]
 
 
-def as_product(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Product | None:
-    """The product that a function computes; None if it is none of two tensors with an axis each for row and column.
+def equation_of(args: Sequence[Any]) -> Equation | None:
+    """The letters of the operands, those of the result, and the operands; None if they can't be told.
 
-    Example:
-        >>> query, key = torch.zeros(1, 5, 2, 4), torch.zeros(1, 7, 2, 4)
-        >>> product = as_product(torch.einsum, ("bqhd,bkhd->bhqk", query, key), {})
-        >>> product.left.shape, product.right.shape, product.in_order
-        (torch.Size([1, 2, 5, 4]), torch.Size([1, 2, 4, 7]), True)
-    """
-    if func is torch.einsum:
-        return _einsum(args)
-    if func not in _MATMUL or len(args) != 2 or kwargs or not all(isinstance(each, Tensor) for each in args):
-        return None
-    left, right = args
-    if left.ndim < 2 or right.ndim < 2:
-        return None
-    return Product(left, left, right, tuple(range(max(left.ndim, right.ndim))), (-2, -1), right, (-1, -2))
-
-
-def axes_in_result(args: tuple[Any, ...], number: int, axes: tuple[int, int]) -> tuple[int, int] | None:
-    """Where the result of an `einsum` or a `matmul` has two axes of an operand; None if they are summed over.
+    "..." is written out in capital letters that the equation doesn't use, and a result that isn't given is made as
+    `einsum` makes it.
 
     Args:
-        args: what the function was called with.
-        number: which operand.
-        axes: two axes of it, counted from its end, as in the answer.
+        args: what `einsum` was called with, in any of its forms.
 
     Example:
-        >>> axes_in_result(("gh,bhqk->bqkg", torch.zeros(3, 2), torch.zeros(1, 2, 5, 7)), 1, (-2, -1))
-        (-3, -2)
+        >>> import torch
+        >>> query, key = torch.zeros(1, 2, 5, 4), torch.zeros(1, 2, 7, 4)
+        >>> names, result, operands = equation_of(("...qd,...kd->...qk", query, key))
+        >>> names, result
+        (['ABqd', 'ABkd'], 'ABqk')
+        >>> equation_of((query[0, 0], [0, 1], key[0, 0], [2, 1]))[:2]
+        (['ab', 'cb'], 'ac')
     """
-    if not isinstance(args[0], str):
-        if len(args) != 2 or not all(isinstance(each, Tensor) and each.ndim > 1 for each in args):
-            return None
-        inner = -1 if number == 0 else -2
-        return None if inner in axes else axes
-    inputs, arrow, result = args[0].replace(" ", "").replace("...", ".").partition("->")
-    names = inputs.split(",")
-    if not arrow or number >= len(names):
-        return None
-    found = []
-    for axis in axes:
-        tail = names[number][axis:]
-        place = result.find(tail[0])
-        # What stands before "..." has no fixed place from the end.
-        if len(tail) < -axis or place < 0 or "." in tail + result[place:]:
-            return None
-        found.append(place - len(result))
-    return found[0], found[1]
-
-
-def _einsum(args: tuple[Any, ...]) -> Product | None:
+    if args and not isinstance(args[0], str):
+        args = _from_lists(args)
     if len(args) == 2 and isinstance(args[1], list | tuple):
         args = (args[0], *args[1])
-    if len(args) != 3 or not isinstance(args[0], str) or "->" not in args[0] or "." in args[0]:
+    if not args or not all(isinstance(each, Tensor) for each in args[1:]):
         return None
-    inputs, result = args[0].replace(" ", "").split("->")
-    names = inputs.split(",")
+    inputs, arrow, result = args[0].replace(" ", "").replace("...", ".").partition("->")
+    names, operands = inputs.split(","), args[1:]
+    if len(names) != len(operands):
+        return None
+    free = [letter for letter in ascii_letters[26:] if letter not in args[0]]
+    hidden = [each.ndim - len(name) + 1 if "." in name else 0 for name, each in zip(names, operands, strict=True)]
+    most = max(hidden, default=0)
+    if most > len(free) or min(hidden, default=0) < 0:
+        return None
+    if not arrow:
+        once = sorted(letter for letter in set(inputs) - set(",.") if inputs.count(letter) == 1)
+        result = "." * ("." in inputs) + "".join(once)
+    # Of fewer hidden axes they are the last ones, as in broadcasting.
+    names = [name.replace(".", "".join(free[most - count : most])) for name, count in zip(names, hidden, strict=True)]
+    return names, result.replace(".", "".join(free[:most])), operands
+
+
+def _from_lists(args: Sequence[Any]) -> Sequence[Any]:
+    """The form of `einsum` that names axes by lists of numbers, as the form that names them by letters."""
+    operands, lists = args[: len(args) // 2 * 2 : 2], args[1::2]
+    result = args[-1] if len(args) % 2 else None
+    every = [*lists, *([] if result is None else [result])]
+    known = all(isinstance(each, list | tuple) for each in every)
+    if not known or not all(isinstance(axis, int) and 0 <= axis < 52 for axis in chain(*every)):
+        return ()
+    names, out = (
+        ["".join(ascii_letters[axis] for axis in each) for each in group] for group in (lists, every[len(lists) :])
+    )
+    return (",".join(names) + "".join(f"->{each}" for each in out), *operands)
+
+
+def product_of(names: Sequence[str], result: str, operands: Sequence[Tensor]) -> Product | None:
+    """The product that an equation is; None if it is none of two tensors with an axis each for row and column.
+
+    Args:
+        names, result, operands: as `equation_of` gives them.
+    """
     if len(names) != 2 or any(len(set(each)) != len(each) for each in (*names, result)):
         return None
-    (left, right), (first, second) = names, args[1:]
+    (left, right), (first, second) = names, operands
+    if len(left) != first.ndim or len(right) != second.ndim:
+        return None
     inner = [name for name in left if name in right and name not in result]
     rows = [name for name in left if name not in right]
     columns = [name for name in right if name not in left]
@@ -153,3 +107,31 @@ def _aligned(tensor: Tensor, names: str, wanted: list[str]) -> Tensor:
         if name not in names:
             tensor = tensor.unsqueeze(axis)
     return tensor
+
+
+def axes_in_result(args: tuple[Any, ...], number: int, axes: tuple[int, int]) -> tuple[int, int] | None:
+    """Where the result of an `einsum` or a `matmul` has two axes of an operand; None if they are summed over.
+
+    Args:
+        args: what the function was called with.
+        number: which operand.
+        axes: two axes of it, counted from its end, as in the answer.
+
+    Example:
+        >>> import torch
+        >>> axes_in_result(("gh,bhqk->bqkg", torch.zeros(3, 2), torch.zeros(1, 2, 5, 7)), 1, (-2, -1))
+        (-3, -2)
+    """
+    if not isinstance(args[0], str):
+        if len(args) != 2 or not all(isinstance(each, Tensor) and each.ndim > 1 for each in args):
+            return None
+        inner = -1 if number == 0 else -2
+        return None if inner in axes else axes
+    equation = equation_of(args)
+    if equation is None or number >= len(equation[0]):
+        return None
+    names, result, operands = equation
+    if len(names[number]) != operands[number].ndim:
+        return None
+    found = [result.find(names[number][axis]) - len(result) for axis in axes]
+    return None if min(found) < -len(result) else (found[0], found[1])

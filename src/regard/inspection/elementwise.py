@@ -1,4 +1,4 @@
-"""Weights that are multiplied by values elementwise and then summed over the keys: the same average as a product.
+"""Products that are written as an elementwise product and a sum: of queries and keys, and of weights and values.
 
 The weights (..., query, key, 1) and the values (..., key, feature) are spread over each other; the sum over the keys is
 what a matrix product of both gives.
@@ -6,14 +6,16 @@ what a matrix product of both gives.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_letters
 from typing import Any
 
 from torch import Tensor
 
-from regard.inspection.einsum import Product
+from regard.inspection.einsum import product_of
 from regard.inspection.followed import Followed, Origin, is_learned
+from regard.inspection.product import Product
 
-__all__ = ["AveragedProduct", "Weighted", "averaged_axis", "weighted"]
+__all__ = ["AveragedProduct", "Weighted", "averaged_axis", "outer_product", "weighted"]
 
 _SUMS = {"sum", "mean"}
 
@@ -114,7 +116,8 @@ def weighted(node: Followed | Origin, tensor: Tensor, other: Tensor) -> Weighted
         other: what they are multiplied by.
     """
     origin = node.origin if isinstance(node, Followed) else node
-    if origin.learned or is_learned(other):
+    # Of unknown scores nothing tells weights of keys from those of a router's experts.
+    if origin.learned or not origin.scored or is_learned(other):
         return None
     if _has_lost_its_query(node, tensor) and other.ndim >= tensor.ndim and other.shape[-2] == tensor.shape[-2]:
         return Weighted(node, tensor, other, None, -2, (-1,), own=False) if other.shape[-1] > 1 else None
@@ -164,3 +167,36 @@ def averaged_axis(func: Any, tensor: Tensor, args: Sequence[Any], kwargs: dict[s
         return None
     kept = kwargs.get("keepdim", kwargs.get("keepdims", args[2] if len(args) > 2 else False))
     return (axis if axis < 0 else axis - tensor.ndim), bool(kept)
+
+
+def outer_product(left: Tensor, right: Tensor) -> Product | None:
+    """The product of queries and keys that a sum over the last axis makes of their elementwise product.
+
+    The queries have size 1 where the keys have their own axis, and the other way round. None if that isn't so.
+
+    Example:
+        >>> import torch
+        >>> query, key = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4)
+        >>> product = outer_product(query.unsqueeze(2), key.unsqueeze(1))
+        >>> product.left.shape, product.right.shape
+        (torch.Size([2, 5, 4]), torch.Size([2, 4, 7]))
+        >>> outer_product(query, query) is None
+        True
+    """
+    count = max(left.ndim, right.ndim)
+    features = left.shape[-1] if left.ndim and right.ndim else 0
+    if count < 3 or features < 2 or right.shape[-1] != features or not left.is_floating_point():
+        return None
+    own = [[_size(each, axis) for axis in range(-count, 0)] for each in (left, right)]
+    apart = [(mine > other) - (mine < other) for mine, other in zip(*own, strict=True)]
+    if 1 not in apart or -1 not in apart:
+        return None
+    names, operands = [], []
+    for tensor, sizes, others in ((left, *own), (right, *reversed(own))):
+        tensor = tensor.reshape((1,) * (count - tensor.ndim) + tensor.shape)
+        kept = [axis for axis in range(count) if sizes[axis] > 1 or others[axis] == 1]
+        for axis in reversed(range(count)):
+            tensor = tensor if axis in kept else tensor.select(axis, 0)
+        names.append("".join(ascii_letters[axis] for axis in kept))
+        operands.append(tensor)
+    return product_of(names, ascii_letters[: count - 1], operands)

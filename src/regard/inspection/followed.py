@@ -9,7 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["PERMUTATIONS", "Followed", "Origin", "after", "inserted", "is_learned"]
+from regard.inspection.product import Product
+
+__all__ = ["PERMUTATIONS", "SOFTMAXES", "Followed", "Origin", "after", "inserted", "is_learned", "softmax_axis"]
+
+SOFTMAXES = {"softmax", "_safe_softmax", "special_softmax"}
 
 _UNCHANGED = {
     *("to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach"),
@@ -33,7 +37,9 @@ class Origin:
         pairs: how many queries and keys.
         learned: whether one of them is a parameter, as in a linear map that is written as a product.
         shared: whether one of them has no axis but its own two, so that all items have the same, as those of a router.
-        normalised: whether weights were made of it.
+        is_map: whether the function that multiplied them is that of linear maps, so that only softmax makes weights.
+        scored: whether the product was seen; otherwise weights were made of scores that aren't known.
+        normalised: the function that made weights of it, once what became of them can't be followed; "" before.
         recorded: whether they were multiplied by values, in a product that is in the record.
         missed: whether they were multiplied by something, in a product that isn't.
     """
@@ -42,7 +48,9 @@ class Origin:
     pairs: tuple[int, int]
     learned: bool
     shared: bool = False
-    normalised: bool = False
+    is_map: bool = False
+    scored: bool = True
+    normalised: str = ""
     recorded: bool = False
     missed: bool = False
 
@@ -64,6 +72,9 @@ class Followed:
         dropout: of the weights.
         intact: whether nothing else was done to the weights.
         mixed: which of "scores" and "weights" were mixed between heads.
+        steps: how many functions made the scores, each of which rounds them.
+        coarsest: the dtype of least precision that the scores had.
+        version: how often the tensor was changed in place when this was known of it; -1 if it doesn't count.
     """
 
     query: Tensor
@@ -79,6 +90,9 @@ class Followed:
     dropout: float = 0.0
     intact: bool = True
     mixed: tuple[str, ...] = ()
+    steps: int = 1
+    coarsest: torch.dtype = torch.float32
+    version: int = -1
 
     def times(self, factor: float) -> "Followed":
         """After a multiplication by a number."""
@@ -87,10 +101,28 @@ class Followed:
             return replace(self, scale=self.scale * factor, added=added)
         return replace(self, cap=self.cap * factor, added=added)
 
+    def plus(self, product: Product, scores: Tensor) -> "Followed":
+        """After the addition that a function makes itself: the scores are the addend and a multiple of the product."""
+        addend = product.addend
+        scaled = self.times(product.factor)
+        return scaled if addend is None else _plus(scaled, scores, addend)
+
+    @property
+    def transposed(self) -> "Followed":
+        """With the keys as queries and the queries as keys."""
+        return replace(self, query=self.key, key=self.query, at=self.at[::-1])
+
     @property
     def unknown(self) -> "Followed":
         """After something that no rule expresses."""
         return replace(self, intact=False) if self.normaliser else replace(self, known=False)
+
+    def rounded(self, result: Tensor) -> "Followed":
+        """After a function that rounded its result to the result's dtype."""
+        if self.normaliser or not result.is_floating_point():
+            return self
+        coarsest = max(self.coarsest, result.dtype, key=lambda dtype: torch.finfo(dtype).eps)
+        return replace(self, steps=self.steps + 1, coarsest=coarsest)
 
     @property
     def mixed_between_heads(self) -> "Followed":
@@ -109,6 +141,9 @@ class Followed:
         if not isinstance(result, Tensor) or result.ndim < -min(self.at):
             return None
         queries, keys = (result.shape[axis] for axis in self.at)
+        if not self.origin.scored and self.at[1] == -1:
+            # Weights of unknown scores: only the keys are known.
+            return replace(self, lead=result.shape[:-2] if result.ndim == 4 else None) if keys == pairs[1] else None
         if self.at != (-2, -1):
             return self if (queries, keys) == pairs and ndim in (None, result.ndim) else None
         if queries != pairs[0]:
@@ -133,11 +168,10 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
         return replace(node, dropout=float(probability)) if training and probability else node
     if node.normaliser:
         return node.unknown
-    if name == "softmax":
-        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        return replace(node, normaliser="softmax") if axis in (node.at[1], node.at[1] + tensor.ndim) else None
+    if getattr(func, "__name__", "") in SOFTMAXES:
+        return replace(node, normaliser="softmax") if softmax_axis(tensor, args, kwargs) == node.at[1] else None
     if name in ("relu", "sigmoid"):
-        return replace(node, normaliser=name)
+        return None if node.origin.is_map else replace(node, normaliser=name)
     if name == "tanh" and node.cap is None and not node.added:
         return replace(node, cap=1.0)
     other = next((each for each in args if each is not tensor), None)
@@ -156,6 +190,12 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
         if hidden is not None and value is not None:
             return _plus(node, tensor, torch.zeros_like(hidden, dtype=tensor.dtype).masked_fill(hidden, value))
     return node.unknown
+
+
+def softmax_axis(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
+    """Over which axis a softmax of a tensor sums to 1, counted from its end; None if that isn't given."""
+    axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    return (axis if axis < 0 else axis - tensor.ndim) if isinstance(axis, int) else None
 
 
 def inserted(

@@ -17,6 +17,7 @@ from regard.inspection.by_hand import ByHand
 from regard.inspection.call import AttentionCall
 from regard.inspection.functions import FUNCTIONS
 from regard.inspection.interception_disabled import interception_disabled, is_interception_disabled
+from regard.inspection.model_call import ModelCall
 
 __all__ = ["Interception"]
 
@@ -32,8 +33,11 @@ class Interception(TorchFunctionMode):
         change: receives the call, and returns the outputs of the heads that go on in place of the function's own, or
             None to leave them.
 
+    What can't be recorded runs as it would without the block: no error of what is only looked at reaches the model.
+
     Attributes:
         calls: how many calls of PyTorch's functions were seen.
+        unrecorded: the modules whose calls raised an error where they were looked at, and the error.
     """
 
     def __init__(
@@ -45,7 +49,9 @@ class Interception(TorchFunctionMode):
         super().__init__()
         self._seen, self._change = seen, change
         self._by_hand = ByHand(self._attended, module, gradients=change is not None)
+        self._module = module
         self.calls = 0
+        self.unrecorded: dict[str, Exception] = {}
 
     @property
     def missed(self) -> list[str]:
@@ -78,22 +84,41 @@ class Interception(TorchFunctionMode):
         if is_interception_disabled():
             return func(*args, **kwargs)
         self.calls += 1
+        run = ModelCall(func, args, kwargs)
+        try:
+            return self._intercepted(func, args, kwargs, run)
+        except Exception as error:
+            if run.raised:
+                raise
+            self._note(error)
+            return run()
+
+    def _intercepted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: ModelCall) -> Any:
         read = FUNCTIONS.get(func)
         if read is None:
-            return self._by_hand(func, args, kwargs)
+            return self._by_hand(func, args, kwargs, run)
         # What is only looked at needs no gradient; changed outputs go on and do.
         with interception_disabled(), torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
             call = read(*args, **kwargs)
-        return self._attended(call, lambda: func(*args, **kwargs))
+        return self._attended(call, run)
 
-    def _attended(self, call: AttentionCall, run: Callable[[], Any]) -> Any:
+    def _attended(self, call: AttentionCall, run: ModelCall) -> Any:
         # A block around this one sees what goes on: the function itself, or the operator's call in its place.
-        changed = None if self._change is None else self._change(call)
-        result = run() if changed is None else self._returned(call, changed)
-        with interception_disabled():
-            self._seen(call, result)
+        result = run() if self._change is None else run.changed(lambda: self._changed(call))
+        try:
+            with interception_disabled():
+                self._seen(call, result)
+        except Exception as error:
+            self._note(error)
         return result
 
-    def _returned(self, call: AttentionCall, outputs: Tensor) -> Any:
+    def _changed(self, call: AttentionCall) -> Any:
+        """What the function returns for changed outputs; None if nothing changes."""
+        outputs = None if self._change is None else self._change(call)
+        if outputs is None:
+            return None
         with interception_disabled():
             return call.returned(outputs)
+
+    def _note(self, error: Exception) -> None:
+        self.unrecorded.setdefault(self._module() or "", error)

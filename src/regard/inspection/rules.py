@@ -88,7 +88,8 @@ def as_parts(table: Tensor) -> tuple[Mask | None, Position | None]:
     if not hidden.any():
         return None, bias_rule(table)
     # In a row of equal, finite numbers softmax attends to everything alike, while a mask would leave nothing.
-    if (hidden.all(-1) & (table > -torch.inf).any(-1)).any():
+    nothing_left = hidden.all(-1)
+    if nothing_left.any() and (nothing_left & (table > -torch.inf).any(-1)).any():
         return None, bias_rule(table)
     return mask_rule(~hidden), bias_rule(table.masked_fill(hidden, 0.0), hidden)
 

@@ -99,7 +99,8 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
     with interception:
         yield seen
     seen.check()
-    missed = " ".join(filter(None, (_missed(interception.missed), _approximated(names.approximations))))
+    told = _missed(interception.missed), _unrecorded(interception.unrecorded), _approximated(names.approximations)
+    missed = " ".join(filter(None, told))
     if not seen.layers:
         seen.nothing = missed or _found_instead(model, interception.calls)
     elif missed:
@@ -179,6 +180,18 @@ def _missed(modules: list[str]) -> str:
     return (
         f"Attention in {_named(modules)} was seen up to its weights, but how they are multiplied by values isn't "
         "recognised, so it isn't in the record."
+    )
+
+
+def _unrecorded(modules: Mapping[str, Exception]) -> str:
+    """That calls in some modules couldn't be recorded, as a sentence; "" if there are none."""
+    if not modules:
+        return ""
+    error = next(iter(modules.values()))
+    first = f"{error}".partition("\n")[0]
+    return (
+        f"What {_named(list(modules))} computes couldn't be followed ({type(error).__name__}: {first:.200}), so "
+        "attention may be missing in the record. The model ran as it does without `watch`."
     )
 
 
