@@ -6,8 +6,8 @@
 NAME is one of
 
 - `help: COMMAND`, a command's --help; `run: COMMAND`, a command's output,
-- `benchmark: NAME`, the table of benchmarks/results/NAME.json; `headline: NAME`, a few of its rows; `sentence: NAME`,
-  the sentence that its run made of its figures,
+- `benchmark: NAME`, the table of benchmarks/results/NAME.json; `sentence: NAME`, the sentence that its run made of its
+  figures; `headline: NAME LANGUAGE`, a few of its rows for the README, of docs/headline_tables.py,
 - `output`, what the Python block above it prints, the blocks of the document run in order,
 - `learned`, the same of a block that trains, and `here: COMMAND`, a command's output in the folder of those blocks, in
   its turn: as weights learned on another machine differ, only the words must be the same,
@@ -39,6 +39,7 @@ from unittest import mock
 
 import arena_tables
 import claim_tables
+import headline_tables
 import note_tables
 import part_tables
 import task_tables
@@ -95,15 +96,6 @@ def sentence(name: str) -> str:
     return textwrap.fill(result["sentence"], 120) + "\n" if (result := measured(name)) else UNMEASURED
 
 
-def headline(name: str) -> str:
-    """The rows of a benchmark's table that HEADLINES names, in its first columns."""
-    names, width = HEADLINES[name]
-    if not (result := measured(name)):
-        return UNMEASURED
-    rows = dict(zip(result["details"], result["rows"], strict=True))
-    return tabled(result["columns"][:width], [rows[each][:width] for each in names], result["conditions"])
-
-
 def measured(name: str) -> dict[str, Any] | None:
     path = ROOT / "benchmarks" / "results" / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -114,18 +106,13 @@ def tabled(columns: list[str], rows: list[list[Any]], conditions: str) -> str:
     return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines) + f"\n\n{conditions}\n"
 
 
-HEADLINES = {
-    "operator": (("softmax-half", "window-training", "additive-memory", "graph-training-built", "decoding"), 5)
-}
-"""By benchmark: the names of the rows that the README shows, and how many of the columns."""
-
 UNMEASURED = "Not measured yet: `make bench` measures it.\n"
 
 KINDS: dict[str, Callable[[str], str]] = {
     "help": lambda command: shown(f"{command} --help"),
     "run": shown,
     "benchmark": benchmark,
-    "headline": headline,
+    "headline": headline_tables.table,
     "sentence": sentence,
     "parts": lambda _: part_tables.parts(),
     "combinations": lambda _: part_tables.combinations(),

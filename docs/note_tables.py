@@ -40,5 +40,5 @@ def answers(studies: Sequence[str], language: str) -> str:
         if language == "en":
             said.append(f"{STUDIES[name].question} [{(found or 'not run yet').capitalize()}](claims.md#{name}).")
         else:
-            said.append(f"[实测 {name}](../explanation/claims.md#{name}):{ANSWERS[found]}")
-    return f". {' '.join(said)}" if language == "en" else f"。{';'.join(said)}"
+            said.append(f"[实测 {name}](../explanation/claims.md#{name})：{ANSWERS[found]}")
+    return f". {' '.join(said)}" if language == "en" else f"。{'；'.join(said)}"

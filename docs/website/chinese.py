@@ -9,7 +9,7 @@ from sphinx.search.zh import SearchChinese
 HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 RUN = re.compile(rf"[{HAN}]+")
 # A line that ends, and one that begins, with a Chinese character or with punctuation of one.
-BREAK = re.compile(rf"(?<=[{HAN}、。,:;“”])\n(?=[{HAN}“”])")
+BREAK = re.compile(rf"(?<=[{HAN}、。，：；？！（）“”])\n(?=[{HAN}（“”])")
 
 
 class BigramSearch(SearchChinese):

@@ -133,7 +133,7 @@ def test_an_exercise_ends_with_the_input_and_speaks_chinese(monkeypatch, capsys)
     assert main(["steps", "--score", "scaled_dot", "--exercise", "--lang", "zh"]) == 0
     out = capsys.readouterr().out
     assert "忘了除以 √d。" in out
-    assert out.splitlines()[-1] == "7 题中答对 1 题,其中 1 题一次答对;看答案 0 题。"
+    assert out.splitlines()[-1] == "7 题中答对 1 题，其中 1 题一次答对；看答案 0 题。"
 
 
 @pytest.fixture(scope="module")

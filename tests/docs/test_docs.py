@@ -1,13 +1,17 @@
 """The documents run: every Python block, and every generated block says what the project says."""
 
 import re
+import shlex
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from regard import attention
+from regard.cli.main import main
+from regard.datasets import SPLITS, read, split_by_source
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -211,6 +215,49 @@ def test_a_translation_with_other_blocks_is_refused(generate):
     for other in (second + shown + first, first + shown, first + second + shown):
         with pytest.raises(SystemExit, match=r"the blocks of a\.md"):
             generate.translated(other, first + shown + second, "a.md")
+
+
+def test_the_readmes_table_has_the_same_figures_in_both_languages(docs_module):
+    tables = docs_module("headline_tables")
+    english, chinese = (tables.table(f"operator {language}") for language in ("en", "zh"))
+    assert re.findall(r"[\d.]*\d", english) == re.findall(r"[\d.]*\d", chinese)
+    with pytest.raises(SystemExit, match="no Chinese name"):
+        tables.chinese("a row with another name")
+
+
+def commands_of_the_readme() -> list[list[str]]:
+    """The words of each command of regard, as they are pasted."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    return [shlex.split(line)[1:] for block in blocks for line in block.splitlines() if line.startswith("regard ")]
+
+
+REVIEWS = ROOT / "examples" / "reviews.csv"
+
+
+def test_the_files_of_the_readmes_commands_are_there():
+    read_files = {word for words in commands_of_the_readme() for word in words if word.endswith((".csv", ".png"))}
+    assert read_files == {"docs/pictures/seven.png", "examples/reviews.csv"}
+    assert all((ROOT / name).is_file() for name in read_files)
+
+
+def test_the_reviews_are_balanced():
+    """As many are good as bad, none is there twice, and each split has both."""
+    examples = [(each.source, each.target) for each in read(REVIEWS, "train")]
+    assert Counter(label for _, label in examples) == {"good": 30, "bad": 30}
+    assert len({text for text, _ in examples}) == 60
+    held = {split: set() for split in SPLITS}
+    for split, (_, label) in zip(split_by_source(examples), examples, strict=True):
+        held[split].add(label)
+    assert all(labels == {"good", "bad"} for labels in held.values())
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
+    for folder in ("docs", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    for words in commands_of_the_readme():
+        assert main(words) == 0, words
 
 
 def test_every_passage_of_the_notes_is_shown():

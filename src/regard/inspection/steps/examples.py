@@ -35,10 +35,10 @@ _X = [[2, 0, 1], [0, 2, 1], [1, 1, 2]]
 
 EXAMPLES: dict[str, WorkedExample] = {
     "000": WorkedExample(
-        {"en": "Note 000: three inputs of four features", "zh": "笔记 000:三个输入,各有四个特征"},
+        {"en": "Note 000: three inputs of four features", "zh": "笔记 000：三个输入，各有四个特征"},
         {
             "en": "The note's example. Its softmax is taken of q k without sqrt(d), though its formula divides by it.",
-            "zh": "笔记中的例题。例题直接对 q k 取 softmax,没有除以 √d,而笔记的公式是要除的。",
+            "zh": "笔记中的例题。例题直接对 q k 取 softmax，没有除以 √d，而笔记的公式是要除的。",
         },
         Matrices.of(
             [[1, 0, 2], [2, 2, 2], [2, 1, 3]],
@@ -56,22 +56,22 @@ EXAMPLES: dict[str, WorkedExample] = {
         compares="scale",
     ),
     "002": WorkedExample(
-        {"en": "Note 002: 常威, 打, 来福", "zh": "笔记 002:常威、打、来福"},
+        {"en": "Note 002: 常威, 打, 来福", "zh": "笔记 002：常威、打、来福"},
         {
             "en": "Q = K = V = X. The note's own numbers are in a picture, and only illustrative; these are ours. As "
             "the note says of its example, each word is most similar to itself.",
-            "zh": "Q = K = V = X。笔记的数字在图里,且只是示意,这里的数字是另取的。正如笔记所说,每个词与自己最相似。",
+            "zh": "Q = K = V = X。笔记的数字在图里，且只是示意，这里的数字是另取的。正如笔记所说，每个词与自己最相似。",
         },
         Matrices.of(_X, _X, _X, ("常威", "打", "来福")),
     ),
     "004": WorkedExample(
-        {"en": "Note 004: a search in a shop", "zh": "笔记 004:在电商平台搜索商品"},
+        {"en": "Note 004: a search in a shop", "zh": "笔记 004：在电商平台搜索商品"},
         {
             "en": "The search 年轻女士冬季穿的红色薄款羽绒服 against four items; 1 where a feature fits (women's, for "
             "winter, red, light, down), 0 where not. The values are price in yuan and warmth from 0 to 10. The note "
             "gives no numbers; these are ours.",
-            "zh": "搜索“年轻女士冬季穿的红色薄款羽绒服”,与四件商品比较:特征(女款、冬季、红色、薄款、羽绒)符合为 1,"
-            "不符合为 0。value 是价格(元)和保暖程度(0 到 10)。笔记没有给数字,这里的数字是另取的。",
+            "zh": "搜索“年轻女士冬季穿的红色薄款羽绒服”，与四件商品比较：特征（女款、冬季、红色、薄款、羽绒）符合为 1，"
+            "不符合为 0。value 是价格（元）和保暖程度（0 到 10）。笔记没有给数字，这里的数字是另取的。",
         },
         Matrices.of(
             [[1, 1, 1, 1, 1]],

@@ -191,7 +191,7 @@ def _still(
 
 
 def _titled(step: Step, language: str) -> str:
-    return f"{phrase(step.name, language)}: {step.formula}"
+    return phrase("named formula", language, name=phrase(step.name, language), formula=step.formula)
 
 
 def _table(corner: str, names: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[float] | None]) -> Table:
