@@ -675,6 +675,7 @@ class Unrecorded(nn.Module):
         return ((x @ x.mT).softmax(-1).unsqueeze(-1) * (9 * x).int().unsqueeze(-3)).sum(-2)
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop because we have not yet implemented the batching rule")
 @pytest.mark.parametrize("way", ["vmapped", "by_hand", "einsum", "gradients", "float8", "integers"])
 def test_what_no_record_can_hold_goes_on_and_is_told(way):
     model, x = Unrecorded(way).eval(), vectors(BATCH, LENGTH, WIDTH)
