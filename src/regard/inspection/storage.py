@@ -170,9 +170,7 @@ def _header(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
         if not isinstance(header.get(name), kind):
             raise DataError(f"`{name}` of the header must be {form}, but is {header.get(name)!r:.60}.", path=path)
     if "about" not in header:
-        raise DataError(
-            "`about` of the header must say what the calls are about, but is missing.", path=path
-        )
+        raise DataError("`about` of the header must say what the calls are about, but is missing.", path=path)
     return header
 
 
