@@ -1,5 +1,7 @@
 """Heads that Hugging Face's sdpa puts in the place of queries are heads in records and changes, as in eager."""
 
+import warnings
+
 import pytest
 import torch
 from torch import nn
@@ -164,3 +166,63 @@ def test_grouped_queries_of_any_number_of_axes(lead):
         changed = model(query, key, key)
     torch.testing.assert_close(changed[..., 1:, :, :], outputs[..., 1:, :, :], rtol=0, atol=1e-6)
     assert not changed[..., 0, :, :].any()
+
+
+SIZES = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 4}
+GROUPED = {**SIZES, "num_key_value_heads": 2}
+FAMILIES = {
+    "Llama": GROUPED,
+    "Mistral": {**GROUPED, "sliding_window": None},
+    "Qwen2": GROUPED,
+    "Qwen3": {**GROUPED, "head_dim": 8},
+    "Gemma": {**GROUPED, "head_dim": 8},
+    "Mixtral": {**GROUPED, "num_local_experts": 2},
+    "StableLm": GROUPED,
+    "Starcoder2": GROUPED,
+    "Cohere": GROUPED,
+    "Phi": SIZES,
+    "GPTNeoX": SIZES,
+    "GPT2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
+    "GPTBigCode": {"n_embd": 32, "n_layer": 2, "n_head": 4},
+    "OPT": {"hidden_size": 32, "ffn_dim": 40, "num_hidden_layers": 2, "num_attention_heads": 4},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize("cache", [None, "static"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_of_decoders_have_the_weights_that_they_give(family, cache):
+    of = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    config = getattr(of, f"{family}Config")(vocab_size=50, **ends, **FAMILIES[family])
+    kind = getattr(of, f"{family}ForCausalLM", None) or getattr(of, f"{family}LMHeadModel")
+    model = kind(config).eval()
+    ids = torch.randint(3, 50, (BATCH, LENGTH), generator=torch.Generator().manual_seed(1))
+    settings = {
+        "attention_mask": (torch.arange(LENGTH) >= torch.tensor([[2], [0]])).long(),
+        "max_new_tokens": 4,
+        "do_sample": False,
+        "pad_token_id": 0,
+        "eos_token_id": None,
+        "cache_implementation": cache,
+    }
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # transformers' own
+        model.set_attn_implementation("eager")
+        eager = model.generate(ids, output_attentions=True, return_dict_in_generate=True, **settings)
+        model.set_attn_implementation("sdpa")
+        with watch(model) as seen:
+            tokens = model.generate(ids, **settings)
+    assert torch.equal(tokens, eager.sequences)
+    for layer, given in zip(seen, [each for step in eager.attentions for each in step], strict=True):
+        weights = layer.weights()
+        assert weights.shape[:3] == given.shape[:3]
+        wanted = given[..., : weights.shape[3]]
+        # Padding attends to anything, and sdpa leaves out the free places of a static cache in the first pass.
+        rows = range(2, LENGTH) if weights.shape[2] == LENGTH else [0]
+        torch.testing.assert_close(weights[:, :, rows], wanted[:, :, rows], rtol=0, atol=1e-5)
+        assert not given[:, :, rows, weights.shape[3] :].any()
+        assert layer.verify() < 1e-4
+    assert len(seen.joined()) == 2

@@ -243,6 +243,8 @@ def with_query(value):
         (lambda header, tensors: header.update(format=2), "format 1, but has 2, written by regard"),
         (lambda header, tensors: header.update(format=True), "format 1, but has True"),
         (lambda header, tensors: header.pop("layers"), "`layers` of the header must be a list, but is None"),
+        (lambda header, tensors: header.update(nothing=3), "`nothing` of the header must be text, but is 3"),
+        (lambda header, tensors: header.pop("about"), "`about` of the header must say"),
         (lambda header, tensors: header.update(layers=float("nan")), "NaN is no number of JSON"),
         (replace("mask", {"class": "os.system", "fields": {}}), "of a class of regard, but is of 'os.system'"),
         (replace("mask", {"class": "Predicate", "fields": {"function": "print"}}), "but is of 'Predicate'"),

@@ -238,6 +238,24 @@ def test_padding_is_left_out_where_pytorch_leaves_it_out(norm, form):
     assert not model._forward_hooks
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("norm", [None, nn.LayerNorm])
+def test_nested_tensors_are_seen_as_padded_ones(norm):
+    model, x = encoder(norm), vectors(BATCH, LENGTH, WIDTH)
+    nested = torch.nested.nested_tensor([x[0], x[1, :4]])
+    with torch.no_grad():
+        right = model(nested)
+        with watch(model) as seen:
+            output = model(src=nested)
+    assert output.is_nested
+    for one, other in zip(output.unbind(), right.unbind(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+    assert seen.names == ["layers.0.self_attn", "layers.1.self_attn"]
+    assert not seen[0].weights()[1, :, :, 4:].any()
+    assert max(seen.verify().values()) < 1e-5
+    assert not model._forward_pre_hooks
+
+
 def test_padding_is_computed_where_pytorch_computes_it():
     """With gradients, in training, or under another mode, such as that of a default device."""
     model, x = encoder(enable_nested_tensor=True), vectors(BATCH, LENGTH, WIDTH)
@@ -677,6 +695,7 @@ class Unrecorded(nn.Module):
         return ((x @ x.mT).softmax(-1).unsqueeze(-1) * (9 * x).int().unsqueeze(-3)).sum(-2)
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop because we have not yet implemented the batching rule")
 @pytest.mark.parametrize("way", ["vmapped", "by_hand", "einsum", "gradients", "float8", "integers"])
 def test_what_no_record_can_hold_goes_on_and_is_told(way):
     model, x = Unrecorded(way).eval(), vectors(BATCH, LENGTH, WIDTH)

@@ -1,11 +1,13 @@
-"""What PyTorch's encoder gives at padded places, which depends on the path that it takes.
+"""What PyTorch's encoder takes and gives where there is padding, which depends on the path that it takes.
 
-In evaluation `nn.TransformerEncoder` leaves padding out where it can, and gives zeros in its place. Any mode of the
-function protocol switches this path off, and the other one computes vectors there.
+In evaluation `nn.TransformerEncoder` leaves padding out where it can, and gives zeros in its place; nested tensors have
+none. Any mode of the function protocol switches this path off. The other one computes vectors at padded places, and
+doesn't take nested tensors.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -14,6 +16,7 @@ from torch import Tensor, nn
 
 from regard.attention.pytorch_internals import function_modes, without_function_modes
 from regard.inspection.interception import Interception
+from regard.inspection.tensor_map import TensorMap
 
 __all__ = ["padding_as_outside"]
 
@@ -23,9 +26,15 @@ _ARGUMENTS = signature(_FORWARD)
 
 @contextmanager
 def padding_as_outside(model: nn.Module) -> Iterator[None]:
-    """Give at padded places of PyTorch's encoders what they give outside of the block, though calls are intercepted."""
+    """Let PyTorch's encoders take and give what they do outside of the block, though calls are intercepted."""
     encoders = [each for each in model.modules() if getattr(type(each), "forward", None) is _FORWARD]
-    handles = [each.register_forward_hook(_with_padding, with_kwargs=True) for each in encoders]
+    # The lengths of nested tensors, by the mask that stands for them.
+    nested: TensorMap[list[int]] = TensorMap()
+    handles: list[Any] = []
+    for each in encoders:
+        handles.append(each.register_forward_pre_hook(partial(_padded, nested), with_kwargs=True))
+        # Before hooks of the user's, which get what they get outside.
+        handles.append(each.register_forward_hook(partial(_with_padding, nested), with_kwargs=True, prepend=True))
     try:
         yield
     finally:
@@ -33,18 +42,46 @@ def padding_as_outside(model: nn.Module) -> Iterator[None]:
             handle.remove()
 
 
-def _with_padding(
-    encoder: nn.TransformerEncoder, args: tuple[Any, ...], kwargs: dict[str, Any], output: Tensor
-) -> Tensor | None:
-    padding = _ARGUMENTS.bind(encoder, *args, **kwargs).arguments.get("src_key_padding_mask")
-    modes = function_modes()
-    # Another mode, such as a default device, switches the path off outside of the block too.
-    if padding is None or not modes or not all(isinstance(each, Interception) for each in modes):
+def _padded(
+    nested: TensorMap[list[int]], encoder: nn.TransformerEncoder, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments with padding in the place of a nested tensor, if there is one."""
+    given = _ARGUMENTS.bind(encoder, *args, **kwargs).arguments
+    vectors = given["src"]
+    if not _is_intercepted() or not vectors.is_nested or vectors.layout != torch.strided or len(given) > 2:
         return None
     with without_function_modes():
+        lengths = [len(each) for each in vectors.unbind()]
+        places = torch.arange(max(lengths), device=vectors.device)
+        padding = places >= torch.tensor(lengths, device=vectors.device).unsqueeze(1)
+        nested[padding] = lengths
+        return (vectors.to_padded_tensor(0.0),), {"src_key_padding_mask": padding}
+
+
+def _with_padding(
+    nested: TensorMap[list[int]],
+    encoder: nn.TransformerEncoder,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    output: Tensor,
+) -> Tensor | None:
+    """The outputs as they are outside of the block; None if they are so already."""
+    padding = _ARGUMENTS.bind(encoder, *args, **kwargs).arguments.get("src_key_padding_mask")
+    if padding is None or not _is_intercepted():
+        return None
+    with without_function_modes():
+        if (lengths := nested.get(padding)) is not None:
+            rows = zip(output, lengths, strict=True)
+            return torch.nested.as_nested_tensor([row[:length] for row, length in rows])
         asked = _Asked(encoder)
         at_padding = _FORWARD(asked, *args, **kwargs)  # pyright: ignore[reportArgumentType]
         return torch.where(padding.bool().unsqueeze(-1), at_padding, output) if asked.layers.is_nested else None
+
+
+def _is_intercepted() -> bool:
+    """Whether only the interception switches the path off; another mode, such as a default device, does outside too."""
+    modes = function_modes()
+    return bool(modes) and all(isinstance(each, Interception) for each in modes)
 
 
 class _Asked:

@@ -143,7 +143,7 @@ def read_layers(path: str | Path, build: Callable[[dict[str, Any]], Any]) -> tup
         raise DataError(
             f"the file must be one that Seen.save wrote, but holds a tensor {spare!r:.60} that no layer has.", path=path
         )
-    return layers, header["nothing"], header.get("about")
+    return layers, header["nothing"], header["about"]
 
 
 def _header(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -169,6 +169,8 @@ def _header(path: str | Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     for name, kind, form in (("layers", list, "a list"), ("nothing", str, "text")):
         if not isinstance(header.get(name), kind):
             raise DataError(f"`{name}` of the header must be {form}, but is {header.get(name)!r:.60}.", path=path)
+    if "about" not in header:
+        raise DataError("`about` of the header must say what the calls are about, but is missing.", path=path)
     return header
 
 
