@@ -60,7 +60,7 @@ def test_what_was_edited_is_one_sentence_and_little_memory(seed, tmp_path):
         # The suite's own check of types, which users don't run, comes before the code's.
         with suppress(TypeCheckError):
             try:
-                load(tmp_path / name)
+                load(tmp_path / name, edited=True)
             except RegardError as error:
                 said = str(error)
         assert len(said.splitlines()) <= 1
@@ -83,4 +83,4 @@ def test_a_recipe_of_a_larger_net_is_refused(tmp_path, field, value, said):
     description["recipe"][field] = value
     path.write_text(json.dumps(description), encoding="utf-8")
     with pytest.raises(ModelError, match=said):
-        load(tmp_path / "model")
+        load(tmp_path / "model", edited=True)
