@@ -67,6 +67,41 @@ def test_what_was_edited_is_one_sentence_and_little_memory(seed, tmp_path):
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES * 1024
 
 
+OTHERS = (None, True, 0, 1, -1, 2.5, 1e300, 10**30, "", "x", "\ud800", [], {}, [1], ["a"], {"a": 1}, [[]])
+
+
+def places(values, path=()):
+    """Where anything stands in what JSON holds; of a list only at its beginning."""
+    if path:
+        yield path
+    for key in values if isinstance(values, dict) else range(min(len(values), 3)) if isinstance(values, list) else ():
+        yield from places(values[key], (*path, key))
+
+
+def test_whatever_is_edited_is_told_and_if_it_is_trusted_there_is_an_answer_or_a_sentence(tmp_path):
+    draw, changed = random.Random(1), 0
+    shutil.copytree(bundled()["solubility"], tmp_path / "model")
+    path = tmp_path / "model" / "model.json"
+    saved = path.read_text(encoding="utf-8")
+    for _ in range(examples(150)):
+        description = json.loads(saved)
+        *above, last = draw.choice([*places(description)])
+        place = description
+        for key in above:
+            place = place[key]
+        place[last] = draw.choice(OTHERS)
+        path.write_text(json.dumps(description), encoding="utf-8")
+        if json.dumps(description) == json.dumps(json.loads(saved)):
+            continue
+        changed += 1
+        with pytest.raises(ModelError) as caught:
+            load(tmp_path / "model")
+        assert len(str(caught.value).splitlines()) == 1
+        with suppress(TypeCheckError, ModelError):
+            load(tmp_path / "model", edited=True)
+    assert changed
+
+
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [

@@ -2,6 +2,7 @@ import dataclasses
 import errno
 import json
 import os
+import shutil
 import signal
 import threading
 import warnings
@@ -12,7 +13,7 @@ import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
 from regard.datasets import split_by_hash
-from regard.errors import ArgumentError, DivergedError, MissingExtraError, RegardError, UnknownNameError
+from regard.errors import ArgumentError, DivergedError, MissingExtraError, ModelError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks.training import train as training
 from regard.tasks.training.checkpoints import read_state, write_state
@@ -171,6 +172,16 @@ def test_a_finished_run_says_so(tmp_path, capfd):
     again = fit(tiny(epochs=1), out=tmp_path / "run", resume=True, progress="lines")
     assert "is finished; its model is in" in capfd.readouterr().err
     assert weights(again) == weights(first)
+
+
+def test_a_finished_model_that_was_edited_can_be_made_anew(tmp_path):
+    first = fit(tiny(epochs=1), out=tmp_path / "run")
+    path = tmp_path / "run" / "model" / "model.json"
+    path.write_text(path.read_text().replace('"mask":"none"', '"mask":"causal"'))
+    with pytest.raises(ModelError, match=r"was edited .* Or delete .*model: `resume` makes it anew"):
+        fit(tiny(epochs=1), out=tmp_path / "run", resume=True)
+    shutil.rmtree(path.parent)
+    assert weights(fit(tiny(epochs=1), out=tmp_path / "run", resume=True)) == weights(first)
 
 
 class Stopped(Exception):

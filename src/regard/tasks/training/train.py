@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.datasets import split_by_source
-from regard.errors import ArgumentError, DivergedError, is_out_of_memory
+from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
 from regard.tasks.approximations import check_length
 from regard.tasks.defaults import default_recipe
@@ -197,7 +197,7 @@ def _start(request: _Request, compute: Compute, run: RunFolder | None, *, resume
     )
     if run.finished():
         request.show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
-        return _Start(compute, model=load(run.folder))
+        return _Start(compute, model=_finished(run))
     if saved.get("versions") != identity["versions"]:
         request.show.note(f"Note: the run began with {saved.get('versions')}; its end may differ in the last bits.")
     if not run.can_continue():
@@ -208,13 +208,23 @@ def _start(request: _Request, compute: Compute, run: RunFolder | None, *, resume
     return _Start(compute, checkpoint)
 
 
+def _finished(run: RunFolder) -> Any:
+    """The model of a finished run."""
+    try:
+        return load(run.folder)
+    except ModelError as error:
+        if not run.can_continue():
+            raise
+        raise ModelError(f"{error} Or delete {run.model}: `resume` makes it anew from the checkpoint.") from error
+
+
 def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
     """Train a network, and make a model of its best weights; None in all processes but the first."""
     with start.compute.in_use(), quiet_fabric():
         torch.manual_seed(key(request.recipe.seed, 0, stream=2))
         objective = _objective(request)
         # Before hours of training, since a model that can't be saved would be lost.
-        encode_json(objective.dataset.encoder.to_json())
+        encode_json({"recipe": request.recipe.to_json(), "reader": objective.dataset.encoder.to_json()})
         for name, dataset in (("examples", objective.dataset), ("dev", objective.dev)):
             check_length(request.recipe, dataset.longest, name)
         history, best = _fit(request, start, run, objective)
