@@ -14,12 +14,14 @@ Warnings that a prediction may be wrong:
 UnreliablePrediction
 ├── LongerThanTrained   a source is longer than those of the training data
 ├── OutOfVocabulary       a source has pieces that a model hasn't learned
-└── OutOfDistribution   a source is unlike the data that the model was trained on
+├── OutOfDistribution   a source is unlike the data that the model was trained on
+└── UncheckedModel      a model was saved without a digest, so an edit of it isn't noticed
 
 Every message names the argument in backticks, says what it must be, what it is, and what to do next.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,8 +37,10 @@ __all__ = [
     "RecordWarning",
     "RefusedError",
     "RegardError",
+    "UncheckedModel",
     "UnknownNameError",
     "UnreliablePrediction",
+    "is_out_of_memory",
     "nearest",
 ]
 
@@ -69,6 +73,10 @@ class OutOfDistribution(UnreliablePrediction):
     """A source is unlike the training data: it is in another language or script, for example, or an empty picture."""
 
 
+class UncheckedModel(UnreliablePrediction):
+    """An earlier version saved a model without a digest of its description, so an edit of it isn't noticed."""
+
+
 _MOST_LISTED = 15
 
 
@@ -91,6 +99,19 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
     # The most similar first; of several equally near names it is kept.
     similar = difflib.get_close_matches(name, known, n=len(known) or 1, cutoff=cutoff)
     return min(similar, key=lambda each: _distance(name, each), default=None)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there isn't enough memory; PyTorch has no type of its own for it on a CPU.
+
+    Example:
+        >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shape '[2]' is invalid"))
+        (True, False)
+    """
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(_NO_MEMORY.search(str(error))))
+
+
+_NO_MEMORY = re.compile("can't allocate memory|not enough memory|out of memory|[Ss]torage size calculation overflow")
 
 
 def _distance(name: str, other: str) -> int:

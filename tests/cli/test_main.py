@@ -1,5 +1,7 @@
 import errno
+import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import distribution
@@ -119,6 +121,21 @@ def test_the_columns_of_a_file_are_no_options(capsys, tmp_path):
         (OSError(errno.ENOSPC, "No space left on device"), 1, "regard: No space left on device.\n"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
         (MemoryError(), 1, "regard: there isn't enough memory for this.\n"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+            1,
+            "regard: there isn't enough memory for this.\n",
+        ),
+        (
+            ValueError("embedded null byte"),
+            1,
+            "regard: the name of a file or folder can't have a zero byte. Name another.\n",
+        ),
+        (
+            UnicodeEncodeError("utf-8", "a\udcffb", 1, 2, "surrogates not allowed"),
+            1,
+            "regard: what is written must be UTF-8, but '\\udcffb' isn't. Rename it.\n",
+        ),
         (KeyboardInterrupt(), 130, "regard: interrupted\n"),
         (typer.Abort(), 130, "regard: interrupted\n"),
         (TypeError("x\ny"), 1, "regard: TypeError: x. This is an error in regard; add --debug to see where.\n"),
@@ -138,6 +155,34 @@ def test_debug_shows_where_wherever_it_stands(failing, capsys):
         assert "Traceback" in capsys.readouterr().err
     assert main(["tag", "--", "--debug"]) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_model_that_was_edited_is_used_if_the_edit_is_trusted(model, tmp_path, capsys):
+    shutil.copytree(model, tmp_path / "toy")
+    path = tmp_path / "toy" / "model.json"
+    held = json.loads(path.read_bytes())
+    held["answer"]["names"].reverse()
+    path.write_text(json.dumps(held))
+    words = ["tag", "I saw", "--model", str(tmp_path / "toy")]
+    assert main(words) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "model.json was edited since it was saved" in err
+    assert main(["--trust-edits", *words]) == main([*words, "--trust-edits"]) == 0
+    assert "saw" in capsys.readouterr().out
+    # It is no longer trusted afterwards.
+    assert main(words) == 1
+
+
+def test_a_model_of_an_earlier_version_is_used_and_told(model, tmp_path, capsys):
+    shutil.copytree(model, tmp_path / "toy")
+    path = tmp_path / "toy" / "model.json"
+    held = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**{key: held[key] for key in held if key != "description_sha256"}, "format": 2}))
+    assert main(["tag", "I saw", "--model", str(tmp_path / "toy")]) == 0
+    out, err = capsys.readouterr()
+    assert "saw" in out
+    assert err.count("was saved by an earlier version of regard") == 1
 
 
 def _regard(*words, **options):

@@ -594,7 +594,7 @@ def test_each_line_has_the_classifier_of_its_language(folder, predict, monkeypat
     predict("words", "good")
     asked, load = [], regard.tasks.load
 
-    def loaded(name):
+    def loaded(name, **_):
         asked.append(name)
         return load(folder / "words")
 

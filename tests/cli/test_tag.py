@@ -350,7 +350,7 @@ def test_the_language_chooses_the_model(model, monkeypatch, capsys):
 
     asked, load = [], regard.tasks.load
 
-    def loaded(name):
+    def loaded(name, **_):
         asked.append(name)
         return load(model)
 
@@ -367,7 +367,7 @@ def test_each_line_of_a_mixed_file_has_the_model_of_its_language(model, monkeypa
 
     asked, load = [], regard.tasks.load
 
-    def loaded(name):
+    def loaded(name, **_):
         asked.append(name)
         tagger = load(model)
         tagger.name = name

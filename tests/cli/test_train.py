@@ -134,8 +134,8 @@ def test_a_folder_that_can_not_be_made_is_told_before_training(words, capsys, tm
     start[start.index(str(out))] = str(tmp_path / "file" / "new" / "out")
     assert main(start) == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    above = tmp_path / "file" / "new"
-    wrong = f"`--out` must be a folder that can be made, but {above} can't be: Not a directory. Name another."
+    told = f"{tmp_path / 'file' / 'new' / 'out'} can't be: Not a directory. Name another."
+    wrong = f"`--out` must be a folder that can be made and written, but {told}"
     assert said == f"regard: {wrong}"
     assert (tmp_path / "file").read_text() == "mine"
 

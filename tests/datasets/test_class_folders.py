@@ -32,6 +32,7 @@ def test_files_are_sorted_and_labelled_by_their_folders(tmp_path):
         (["a/1.wav", "a/b/2.wav"], "a/b", "it is a folder in a class's folder"),
         (["a/1.wav", "b/.keep"], "b", "this class has no file"),
         (["a/1.wav", "b/1.png"], "", "it holds both sounds and pictures"),
+        (["a/1.wav", "b\udcff/1.wav"], "b\udcff", "the name of a class must be UTF-8"),
         (["a.txt"], "", "it has no folder with sounds or pictures in it"),
         ([], "no", "there is no such folder"),
     ],

@@ -1,5 +1,6 @@
 """Getting files: from a folder, from a server on this machine; and every way in which that fails."""
 
+import contextlib
 import errno
 import hashlib
 import http.server
@@ -105,6 +106,27 @@ def test_a_wrong_checksum_is_refused_and_nothing_is_kept(server, tmp_path):
     assert left_in(tmp_path / "cache") == []
 
 
+def test_a_download_that_is_longer_than_the_file_is_stopped(server, monkeypatch, tmp_path):
+    sent = []
+
+    def endless(self):
+        self.send_response(200)
+        self.end_headers()
+        # The client closes the connection.
+        with contextlib.suppress(OSError):
+            while len(sent) < 2000:
+                self.wfile.write(b"x" * 100_000)
+                sent.append(100_000)
+
+    monkeypatch.setattr(server.RequestHandlerClass, "do_GET", endless)
+    size = f"{len(FILES['train']):,}"
+    with pytest.raises(DataError, match=rf"toy-train.conllu sends more than the {size} bytes .* Nothing was kept"):
+        fetch("toy")
+    assert left_in(tmp_path / "cache") == []
+    # What the system's buffers hold, and not all of it.
+    assert sum(sent) < 100_000_000
+
+
 def test_a_missing_file_is_named_with_the_answer(server, tmp_path):
     (server.folder / "toy-dev.conllu").unlink()
     with pytest.raises(
@@ -152,15 +174,12 @@ def test_a_full_disk_says_how_much_is_needed(server, monkeypatch, tmp_path):
 
 def test_the_disk_really_filling_up_leaves_nothing(server, monkeypatch, tmp_path):
     """The error comes from the write itself, in the middle of a file."""
-    import pooch
 
-    class Full(pooch.HTTPDownloader):
-        def __call__(self, url, output_file, pooch, check_only=False):
-            with open(output_file, "wb") as file:
-                file.write(b"half")
-            raise OSError(errno.ENOSPC, "No space left on device")
+    def full(requests, url, output, *_):
+        output.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(pooch, "HTTPDownloader", Full)
+    monkeypatch.setattr(fetching, "_receive", full)
     with pytest.raises(OSError, match="the disk is full"):
         fetch("toy")
     assert left_in(tmp_path / "cache") == []

@@ -144,8 +144,6 @@ def test_what_comes_with_a_library_needs_no_file(monkeypatch):
 
 
 def test_a_file_below_a_folder_is_downloaded_to_its_place(tmp_path, monkeypatch):
-    import pooch
-
     content = b"(3 good)\n"
     known = fetching_room.DATASETS["sst2-phrases"]
     file = DatasetFile(
@@ -154,13 +152,12 @@ def test_a_file_below_a_folder_is_downloaded_to_its_place(tmp_path, monkeypatch)
     toy = dataclasses.replace(known, name="toy", folder="", files={"trees": file})
     monkeypatch.setattr(fetching_room, "DATASETS", {"toy": toy})
 
-    class Server(pooch.HTTPDownloader):
-        def __call__(self, url, output_file, pooch, check_only=False):
-            assert url == file.url
-            with open(output_file, "wb") as opened:
-                opened.write(content)
+    def receive(requests, url, output, *_):
+        assert url == file.url
+        output.write_bytes(content)
+        return True
 
-    monkeypatch.setattr(pooch, "HTTPDownloader", Server)
+    monkeypatch.setattr(fetching_room, "_receive", receive)
     folder = fetch("toy")
     assert (folder / "trees" / "train.txt").read_bytes() == content
     assert [path.name for path in folder.rglob("*")] == ["trees", "train.txt"]

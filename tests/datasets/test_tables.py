@@ -166,6 +166,7 @@ def test_a_broken_row_is_named(tmp_path, name):
         ("[1]", 1, "a line must be a JSON object, but is [1]."),
         ("[" * 100_000, 1, "it isn't JSON ("),
         ('{"text": 1.5, "label": "b"}', 1, "the column `text` must be a text, but is 1.5."),
+        (r'{"text": "a", "label": "b\ud800"}', 1, "the column `label` holds half of a character (a lone surrogate)"),
         ('{"text": "a", "number": true}', 1, "the column `number` must be a number, but is True."),
         ('{"text": "a", "number": NaN}', 1, "the column `number` must be a number, but is nan."),
         ('{"text": "a", "number": [1]}', 1, "the column `number` must be a number, but is [1]."),
@@ -176,6 +177,12 @@ def test_a_broken_object_is_named(tmp_path, content, line, message):
     with pytest.raises(DataError) as caught:
         read(tmp_path, content, name="a.jsonl")
     assert str(caught.value).startswith(f"{tmp_path / 'a.jsonl'}, line {line}: {message}")
+
+
+def test_whole_characters_may_be_escaped_as_two_halves(tmp_path):
+    (found,) = read(tmp_path, r'{"text": "a\ud83d", "label": "\ud83d\ude00"}', name="a.jsonl")
+    # Of a text, half a character becomes an unknown one.
+    assert (found.source, found.target) == ("a\ud83d", "\U0001f600")
 
 
 def test_problems_can_be_collected(tmp_path):

@@ -202,3 +202,33 @@ def test_code_in_the_folder_never_runs_and_nobody_is_asked_to_run_it(folder, tmp
     with pytest.raises(ModelError, match="must hold what save_pretrained wrote, but can't be loaded"):
         pretrained_case(hostile, "I saw .")
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"num_hidden_layers": 1_000_000}, "can't be loaded: it asks for more than the tensors that are there"),
+        ({"hidden_size": 10**9}, "can't be loaded"),
+        ({"num_attention_heads": -1}, r"edited can't be run: .*\. Look at its config.json"),
+        ({"num_attention_heads": 0}, "can't be loaded"),
+        ({"num_attention_heads": "two"}, "can't be loaded"),
+        ({"vocab_size": -5}, "can't be loaded"),
+        ({"model_type": ["bert"]}, "can't be loaded"),
+    ],
+    ids=str,
+)
+def test_a_configuration_that_was_edited_is_one_sentence(folder, tmp_path, changes, said):
+    shutil.copytree(folder("masked"), tmp_path / "edited")
+    path = tmp_path / "edited" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(ModelError, match=said) as caught:
+        see(pretrained_case(tmp_path / "edited", "I saw a [MASK] ."))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("names", [[1], "BertForMaskedLM", [], None, ["pipeline"], ["__version__"], [["BertModel"]]])
+def test_a_class_that_is_none_is_chosen_by_the_kind_of_model(folder, tmp_path, names):
+    shutil.copytree(folder("vectors"), tmp_path / "edited")
+    path = tmp_path / "edited" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "architectures": names}))
+    assert pretrained_case(tmp_path / "edited", "I saw .").kind == "vectors"

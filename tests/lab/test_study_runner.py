@@ -71,11 +71,12 @@ def test_a_line_that_was_being_written_is_run_again(tmp_path):
     assert len(read_runs(path)) == 6
 
 
-def test_a_broken_line_is_named(tmp_path):
+@pytest.mark.parametrize("broken", ["{oops", "[" * 100_000, "[]", '{"seed": 3}'])
+def test_a_broken_line_is_named(tmp_path, broken):
     path = tmp_path / "coins.jsonl"
     run_study(COINS, path, processes=1, progress="none")
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([lines[0], "{oops", *lines[1:]]) + "\n")
+    path.write_text("\n".join([lines[0], broken, *lines[1:]]) + "\n")
     with pytest.raises(DataError, match=r"coins\.jsonl, line 2: a line must be a run") as caught:
         run_study(COINS, path, processes=1, progress="none")
     assert caught.value.line == 2

@@ -391,6 +391,7 @@ class TestEveryModel:
     [
         ({"beams": 0}, "`beams` must be how many targets are followed, 1 or more, but is 0"),
         ({"length_penalty": -0.5}, "`length_penalty` must be a number, 0 or more, but is -0.5"),
+        ({"length_penalty": 1e9}, "`length_penalty` must be at most 10, but is 1000000000.0"),
         ({"length_penalty": math.nan}, "`length_penalty` must be a number, 0 or more, but is nan"),
         ({"no_repeat_ngram_size": -1}, "`no_repeat_ngram_size` must be the length of .*, 0 or more, but is -1"),
         ({"longest": math.inf}, "`longest` must be a number, 0 or more, but is inf"),

@@ -60,11 +60,46 @@ def test_what_was_edited_is_one_sentence_and_little_memory(seed, tmp_path):
         # The suite's own check of types, which users don't run, comes before the code's.
         with suppress(TypeCheckError):
             try:
-                load(tmp_path / name)
+                load(tmp_path / name, edited=True)
             except RegardError as error:
                 said = str(error)
         assert len(said.splitlines()) <= 1
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES * 1024
+
+
+OTHERS = (None, True, 0, 1, -1, 2.5, 1e300, 10**30, "", "x", "\ud800", [], {}, [1], ["a"], {"a": 1}, [[]])
+
+
+def places(values, path=()):
+    """Where anything stands in what JSON holds; of a list only at its beginning."""
+    if path:
+        yield path
+    for key in values if isinstance(values, dict) else range(min(len(values), 3)) if isinstance(values, list) else ():
+        yield from places(values[key], (*path, key))
+
+
+def test_whatever_is_edited_is_told_and_if_it_is_trusted_there_is_an_answer_or_a_sentence(tmp_path):
+    draw, changed = random.Random(1), 0
+    shutil.copytree(bundled()["solubility"], tmp_path / "model")
+    path = tmp_path / "model" / "model.json"
+    saved = path.read_text(encoding="utf-8")
+    for _ in range(examples(150)):
+        description = json.loads(saved)
+        *above, last = draw.choice([*places(description)])
+        place = description
+        for key in above:
+            place = place[key]
+        place[last] = draw.choice(OTHERS)
+        path.write_text(json.dumps(description), encoding="utf-8")
+        if json.dumps(description) == json.dumps(json.loads(saved)):
+            continue
+        changed += 1
+        with pytest.raises(ModelError) as caught:
+            load(tmp_path / "model")
+        assert len(str(caught.value).splitlines()) == 1
+        with suppress(TypeCheckError, ModelError):
+            load(tmp_path / "model", edited=True)
+    assert changed
 
 
 @pytest.mark.parametrize(
@@ -83,4 +118,4 @@ def test_a_recipe_of_a_larger_net_is_refused(tmp_path, field, value, said):
     description["recipe"][field] = value
     path.write_text(json.dumps(description), encoding="utf-8")
     with pytest.raises(ModelError, match=said):
-        load(tmp_path / "model")
+        load(tmp_path / "model", edited=True)

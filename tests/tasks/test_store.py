@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from toys import SAWS, tiny
 
-from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.errors import ArgumentError, ModelError, UncheckedModel, UnknownNameError
 from regard.modules import NETWORKS, POOLINGS
 from regard.tasks import bundled, load, loading, train
 from regard.tasks.card import model_card
@@ -129,15 +129,79 @@ def test_damaged_weights_are_never_used(folder):
         load(folder)
 
 
-def test_a_model_saved_without_a_digest_is_read_but_not_if_a_number_is_not_finite(folder):
+def test_weights_without_a_digest_are_read_but_not_if_a_number_is_not_finite(folder):
     edit(folder, sha256="gone")
-    load(folder)
+    load(folder, edited=True)
     path = folder / "model.safetensors"
     tensors = safetensors.torch.load_file(path)
     tensors["output.bias"][0] = float("nan")
     safetensors.torch.save_file(tensors, path)
     with pytest.raises(ModelError, match=r"is damaged: 'output.bias' holds a number that isn't finite"):
+        load(folder, edited=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float64, torch.complex64])
+def test_weights_of_another_type_are_refused(folder, dtype):
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    tensors["output.bias"] = tensors["output.bias"].to(dtype)
+    safetensors.torch.save_file(tensors, path)
+    edit(folder, sha256="gone")
+    with pytest.raises(ModelError, match=f"must hold float16, but 'output.bias' is {dtype}"):
+        load(folder, edited=True)
+
+
+EDITS = {
+    "labels in another order": lambda held: held["answer"]["names"].reverse(),
+    "another mask": lambda held: held["recipe"].update(mask="no_self"),
+    "another score": lambda held: held["recipe"].update(score="dot"),
+    "another seed": lambda held: held["recipe"].update(seed=5),
+    "another licence": lambda held: held["about"]["data"].update(licence="MIT"),
+    "no digest of the weights": lambda held: held.pop("sha256"),
+    "no digest": lambda held: held.pop("description_sha256"),
+    "another digest": lambda held: held.update(description_sha256="0" * 64),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_description_that_was_edited_is_told_unless_the_edit_is_trusted(folder, name, tmp_path):
+    path = folder / "model.json"
+    held = json.loads(path.read_bytes())
+    EDITS[name](held)
+    path.write_text(json.dumps(held))
+    with pytest.raises(
+        ModelError, match=r"model.json was edited since it was saved: .* `edited=True` \(--trust-edits\)"
+    ):
         load(folder)
+    again = load(folder, edited=True).save(tmp_path / "again")
+    # Saving it keeps the edit.
+    load(again)
+    assert json.loads((again / "model.json").read_bytes())["recipe"] == held["recipe"]
+
+
+def test_how_the_json_is_written_is_no_edit(folder):
+    path = folder / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()), indent=4))
+    load(folder)
+
+
+def test_a_model_of_the_format_before_is_told_to_be_unchecked(tagger, folder, tmp_path):
+    edit(folder, format=2, description_sha256="gone")
+    with pytest.warns(UncheckedModel, match=r"model.json was saved by an earlier version of regard, without a digest"):
+        loaded = load(folder)
+    assert loaded.tag([SAWS[0][0]]) == tagger.tag([SAWS[0][0]])
+    # As the warning says; the weights stay as they are.
+    before = (folder / "model.safetensors").read_bytes()
+    load(loaded.save(folder))
+    assert (folder / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize("temperature", [1e-320, 0.0, 1e300, True])
+def test_a_temperature_that_gives_no_number_is_refused_even_if_the_edit_is_trusted(folder, temperature):
+    answer = json.loads((folder / "model.json").read_bytes())["answer"]
+    edit(folder, answer={**answer, "temperature": temperature})
+    with pytest.raises(ModelError, match=r"`temperature` must be a number from 0.001 to 1000"):
+        load(folder, edited=True)
 
 
 def test_a_full_disk_leaves_the_old_model(tagger, folder, monkeypatch):
@@ -181,8 +245,11 @@ def test_broken_json(folder, content):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 1}, "must have format 2, but has 1. Another version"),
-        ({"format": "gone"}, "must have format 2, but has None"),
+        ({"format": 1}, "must have format 3, but has 1. Another version"),
+        ({"format": "gone"}, "must have format 3, but has None"),
+        ({"format": [3]}, r"must have format 3, but has \[3\]"),
+        ({"kind": ["tagger"]}, r"must be of kind 'tagger' .* but is \['tagger'\]"),
+        ({"recipe": {"task": {"kind": ["tagger"]}}}, r"`task.kind` must be one of .* but is \"\['tagger'\]\""),
         ({"kind": "parser"}, "must be of kind 'tagger' or 'classifier' or 'seq2seq' or 'synthesis', but is 'parser'"),
         ({"answer": "gone"}, "has no 'answer'"),
         (
@@ -204,7 +271,7 @@ def test_broken_json(folder, content):
 def test_a_description_that_does_not_fit(folder, changes, message):
     edit(folder, **changes)
     with pytest.raises(ModelError, match=message) as caught:
-        load(folder)
+        load(folder, edited=True)
     assert str(folder) in str(caught.value)
 
 
@@ -212,19 +279,19 @@ def test_layers_too_many_or_too_few(folder):
     recipe = json.loads((folder / "model.json").read_text())["recipe"]
     edit(folder, recipe={**recipe, "layers": 3})
     with pytest.raises(ModelError, match=r"has no tensor 'network.encoder.layers.2"):
-        load(folder)
+        load(folder, edited=True)
     edit(folder, recipe={**recipe, "layers": 1})
     with pytest.raises(
         ModelError, match=r"a network of the recipe in model.json has no tensor 'network.encoder.layers.1"
     ):
-        load(folder)
+        load(folder, edited=True)
 
 
 def test_a_net_that_no_memory_holds(folder):
     recipe = json.loads((folder / "model.json").read_text())["recipe"]
     edit(folder, recipe={**recipe, "width": 10**12, "heads": 1})
     with pytest.raises(ModelError, match=r"model.json can't be used: .* Copy the whole folder again"):
-        load(folder)
+        load(folder, edited=True)
 
 
 @pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
@@ -256,9 +323,35 @@ def test_a_missing_folder(tmp_path):
             load(name)
 
 
+def test_a_folder_that_can_not_be_read_is_a_model_error(folder, monkeypatch):
+    (folder.parent / "loop").symlink_to("loop")
+    for path in ("loop", "loop/model", "a" * 300):
+        with pytest.raises(ModelError, match=path.split("/")[0]):
+            load(folder.parent / path)
+
+    def forbidden(*_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder / "model.json"))
+
+    monkeypatch.setattr(type(folder), "read_bytes", forbidden)
+    with pytest.raises(ModelError, match=r"model.json can't be read: Permission denied. Make it readable"):
+        load(folder)
+
+
+def test_a_folder_whose_name_is_no_utf8_has_a_name_that_can_be_written(tagger, tmp_path):
+    loaded = load(tagger.save(tmp_path / "o\udcff"))
+    assert loaded.name == "o\ufffd"
+    assert "o\ufffd" in (loaded.save(tmp_path / "again") / "README.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize("name", [None, 5])
 def test_neither_name_nor_path(name):
     with pytest.raises(ArgumentError, match="`name_or_folder` must be a name or a path"):
+        load(name)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a/b\0"])
+def test_no_path_has_a_zero_byte(name):
+    with pytest.raises(ArgumentError, match="of a model has no zero byte"):
         load(name)
 
 

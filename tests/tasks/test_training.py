@@ -2,6 +2,7 @@ import dataclasses
 import errno
 import json
 import os
+import shutil
 import signal
 import threading
 import warnings
@@ -12,13 +13,14 @@ import torch
 from toys import BY_HEART, SAWS, generated, tiny
 
 from regard.datasets import split_by_hash
-from regard.errors import ArgumentError, DivergedError, MissingExtraError, RegardError, UnknownNameError
+from regard.errors import ArgumentError, DivergedError, MissingExtraError, ModelError, RegardError, UnknownNameError
 from regard.tasks import Recipe, load, train
 from regard.tasks.training import train as training
 from regard.tasks.training.checkpoints import read_state, write_state
 from regard.tasks.training.context import ended_by_sigterm
 from regard.tasks.training.loop import Loop
 from regard.tasks.training.optimizer import share_of_rate
+from regard.tasks.training.run import RunFolder
 
 
 def fit(recipe: Recipe, sentences=SAWS, dev=None, **options):
@@ -172,6 +174,16 @@ def test_a_finished_run_says_so(tmp_path, capfd):
     assert weights(again) == weights(first)
 
 
+def test_a_finished_model_that_was_edited_can_be_made_anew(tmp_path):
+    first = fit(tiny(epochs=1), out=tmp_path / "run")
+    path = tmp_path / "run" / "model" / "model.json"
+    path.write_text(path.read_text().replace('"mask":"none"', '"mask":"causal"'))
+    with pytest.raises(ModelError, match=r"was edited .* Or delete .*model: `resume` makes it anew"):
+        fit(tiny(epochs=1), out=tmp_path / "run", resume=True)
+    shutil.rmtree(path.parent)
+    assert weights(fit(tiny(epochs=1), out=tmp_path / "run", resume=True)) == weights(first)
+
+
 class Stopped(Exception):
     pass
 
@@ -288,6 +300,35 @@ def test_a_full_disk_is_one_sentence_and_the_last_checkpoint_is_whole(tmp_path, 
     assert (tmp_path / "run" / final).read_bytes() == (tmp_path / "whole" / final).read_bytes()
 
 
+@pytest.mark.parametrize("epoch", [1, 3])
+def test_a_log_that_the_last_checkpoint_is_ahead_of_is_made_whole(tmp_path, monkeypatch, epoch):
+    recipe = tiny(epochs=3)
+    fit(recipe, out=tmp_path / "whole")
+    real = RunFolder.write_log
+
+    def killed(self, rows):
+        if len(rows) == epoch:
+            raise Stopped
+        real(self, rows)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "write_log", killed)
+        with pytest.raises(Stopped):
+            fit(recipe, out=tmp_path / "run")
+    fit(recipe, out=tmp_path / "run", resume=True)
+    rows, whole = ((tmp_path / name / "log.jsonl").read_text().splitlines() for name in ("run", "whole"))
+    assert [json.loads(row)["epoch"] for row in rows] == [json.loads(row)["epoch"] for row in whole] == [1, 2, 3]
+    final = "model/model.safetensors"
+    assert (tmp_path / "run" / final).read_bytes() == (tmp_path / "whole" / final).read_bytes()
+
+
+def test_a_run_in_a_folder_whose_name_is_no_utf8_is_saved_and_resumed(tmp_path):
+    out = tmp_path / "o\udcff"
+    interrupted(tiny(epochs=2), out, 1)
+    assert fit(tiny(epochs=2), out=out, resume=True).name == "o\ufffd"
+    assert load(out).name == "o\ufffd"
+
+
 def test_a_loss_that_is_no_number_stops_with_advice(tmp_path, monkeypatch):
     hidden = "regard.tasks.network.SourceNetwork.hidden"
     monkeypatch.setattr(hidden, lambda self, batch: self.embedding(batch.vectors) * torch.nan)
@@ -360,6 +401,8 @@ def test_training_works_in_a_thread():
         ({"sentences": [(["a"], None)]}, r"The labels of `examples\[0\]` must be a list of strings, but are None"),
         ({"progress": None}, "`progress` must be one of auto"),
         ({"data": {"x": object()}}, "`data` must hold plain values, as JSON does"),
+        ({"data": {"name": "o\udcff"}}, r"`data` must hold plain values.*: 'o\\udcff' has half of a character"),
+        ({"sentences": [(["a"], ["X\ud800"])]}, r"`labels` must be of whole characters, but 'X\\ud800' has half"),
         ({"data": 5}, "`data` must be an object of plain values"),
         ({"threads": 0}, "`threads` must be a whole number, 1 or more"),
         ({"device": "tpu"}, "`device` must be auto, cpu or gpu"),
@@ -394,6 +437,24 @@ def test_without_a_recipe_there_is_a_default_one(monkeypatch):
     monkeypatch.setattr(training, "default_recipe", default)
     assert train(iter(SAWS), SAWS, progress="none", device="cpu").recipe == tiny(epochs=1)
     assert seen == [len(SAWS)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory"),
+        OverflowError("int too large to convert to float"),
+    ],
+    ids=repr,
+)
+def test_a_network_for_which_there_is_no_memory_is_told_with_the_recipe(monkeypatch, said):
+    def large(*_):
+        raise said
+
+    monkeypatch.setattr("regard.tasks.tagger.data.source_network", large)
+    with pytest.raises(ArgumentError, match=r"`recipe` must .* enough memory, .* `width` 24, .* Choose smaller ones"):
+        fit(tiny(epochs=1))
 
 
 def test_a_recipe_where_examples_belong_is_told():

@@ -7,12 +7,12 @@ from regard.cli.predicting import Predicting
 from regard.cli.reading import Line
 from regard.cli.showing import Show
 from regard.cli.tagging import Tagging
+from regard.cli.trusted import load
 from regard.errors import ArgumentError
 from regard.inspection import Case, Record
 from regard.inspection.hugging_face import is_pretrained, pretrained
 from regard.inspection.own_model import is_own_model, own_case
 from regard.page.numbers import plural
-from regard.tasks import load
 
 __all__ = ["Cases", "cases_of", "check_attends"]
 

@@ -21,6 +21,7 @@ from regard.cli.options import (
     WidthOption,
 )
 from regard.cli.startup import import_torch
+from regard.cli.trusted import load
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -75,7 +76,6 @@ def evaluate(
     from regard.cli.task_data import ALL, TaskData
     from regard.page import show
     from regard.page.numbers import counted
-    from regard.tasks import load
     from regard.tasks.targets import Label
 
     broken = None if skip_broken is None else BrokenLines(skip_broken, force=force)

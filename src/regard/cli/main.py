@@ -30,8 +30,9 @@ from regard.cli.serve import serve
 from regard.cli.short_names import SHORT_NAMES, command_of
 from regard.cli.steps import steps
 from regard.cli.tag import tag
+from regard.cli.trusted import edits_trusted
 from regard.cli.usage import as_typed, is_usage_error, usage_sentence
-from regard.errors import ArgumentError, RecordWarning, RegardError, UnreliablePrediction
+from regard.errors import ArgumentError, RecordWarning, RegardError, UnreliablePrediction, is_out_of_memory
 from regard.version import __version__
 
 __all__ = ["app", "main"]
@@ -72,6 +73,9 @@ def _regard(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from (works anywhere).")] = False,
+    trust_edits: Annotated[
+        bool, typer.Option("--trust-edits", help="Load a model whose model.json was edited (works anywhere).")
+    ] = False,
 ) -> None:
     """Train small self-attention models, use them, and see what they attended to.
 
@@ -110,10 +114,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    # Accepted anywhere, because users append it to a command that failed.
+    # Both are accepted anywhere, because users append them to a command that failed.
     end = words.index("--") if "--" in words else len(words)
-    debug = "--debug" in words[:end]
-    words = [word for word in words[:end] if word != "--debug"] + words[end:]
+    debug, trusting = "--debug" in words[:end], "--trust-edits" in words[:end]
+    words = [word for word in words[:end] if word not in ("--debug", "--trust-edits")] + words[end:]
     # As in other programs.
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
@@ -121,7 +125,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = ["--version"]
     _mend_streams()
     try:
-        code = _invoke(words)
+        with edits_trusted(trusting):
+            code = _invoke(words)
         sys.stdout.flush()
     except SystemExit as error:
         # typer and rich exit like this for a broken pipe.
@@ -180,8 +185,12 @@ def _sentence(error: Exception, words: Sequence[str]) -> str:
     if isinstance(error, OSError):
         reason = error.strerror or str(error) or type(error).__name__
         return f"{error.filename}: {reason}." if error.filename is not None else f"{reason}."
-    if isinstance(error, MemoryError):
+    if is_out_of_memory(error):
         return "there isn't enough memory for this."
+    if isinstance(error, ValueError) and "embedded null" in str(error):
+        return "the name of a file or folder can't have a zero byte. Name another."
+    if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+        return f"what is written must be UTF-8, but {error.object[error.start :]!r:.60} isn't. Rename it."
     said = str(error).strip().splitlines()
     return (
         f"{type(error).__name__}{': ' + said[0] if said else ''}. This is an error in regard; add --debug to see where."

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from regard.cli.reading import Line, is_chinese
+from regard.cli.trusted import load
 from regard.errors import ArgumentError
 
 __all__ = [
@@ -52,7 +53,7 @@ def load_of_kind(name: str, kind: str) -> Any:
         ModelError: it can't be used.
     """
     # Imported here because it imports torch, which --help doesn't need.
-    from regard.tasks import TASKS, load
+    from regard.tasks import TASKS
 
     model = load(name)
     if model.task is not TASKS[kind]:
@@ -69,8 +70,6 @@ def load_tagger_of_words(name: str) -> Any:
         ArgumentError: there is none, or it isn't such a tagger.
         ModelError: it can't be used.
     """
-    from regard.tasks import load
-
     model = load(name)
     # A tagger without labels predicts numbers.
     if model.task.command(model.recipe.input.kind) != "tag" or not model.labels:

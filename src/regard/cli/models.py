@@ -70,7 +70,7 @@ def _entry(name: str, folder: Path) -> dict[str, Any]:
 
     try:
         description = json.loads((folder / "model.json").read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{folder / 'model.json'} isn't JSON: {error}. Install regard again.") from error
     about = description.get("about", {})
     data, test = about.get("data", {}), saved_evaluation(about.get("scores", {}).get("test", {}))

@@ -34,6 +34,7 @@ from regard.cli.options import (
 )
 from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
 from regard.cli.startup import import_torch
+from regard.cli.trusted import load
 from regard.errors import ArgumentError
 
 __all__ = ["Wanted", "answer_all", "check_view", "predict"]
@@ -92,8 +93,6 @@ def _predict(model: _Model, options: Wanted) -> None:
 
     @cache
     def loaded() -> Any:
-        from regard.tasks import load
-
         return load(model)
 
     answer_all(lambda _: loaded(), options, "regard predict")

@@ -25,6 +25,7 @@ from regard.cli.options import (
 from regard.cli.predict import check_view
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
 from regard.cli.startup import import_torch
+from regard.cli.trusted import load
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnreliablePrediction
 
 if TYPE_CHECKING:
@@ -103,7 +104,6 @@ def say(
     from regard.inputs import wav
     from regard.page import show
     from regard.page.visible import visible
-    from regard.tasks import load
     from regard.tasks.folders import replace_folder
 
     loaded = load(model)

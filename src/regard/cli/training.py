@@ -1,7 +1,6 @@
 """`regard train` for any kind of model: read, train, evaluate, save with a card, and suggest the next commands."""
 
 import dataclasses
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from regard.cli.train_options import TrainOptions
 from regard.datasets import find_source, parse_label_names, read_treebank
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.files import similar_paths
+from regard.inputs.special_ids import checked_text
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Task, bundled, train
 from regard.tasks.auxiliary import auxiliary_weights
@@ -103,32 +103,34 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         )
     if not is_first():
         return None
-    scores, about = {"dev": model.evaluate(dev)}, model.about
-    if final:
-        scores["test"] = model.evaluate(test)
-        about = {**about, "test_reads": about.get("test_reads", 0) + 1}
-    # A finished run that is resumed keeps its scores on test.
-    evaluated = about.get("scores", {}) | {split: _plain(score) for split, score in scores.items()}
-    said = (found.label or "").upper() if found.is_treebank else found.label
-    model.about = {
-        **about,
-        # The current names: the run may have begun with the same examples in another file or in other columns.
-        "data": {**found.about(), "splits": model.about["data"]["splits"]},
-        "title": f"{task.name.capitalize()} of {found.name}" + (f": {said}" if said else ""),
-        "scores": evaluated,
-    }
-    if found.is_treebank:
-        short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
-        model.about["example"] = list(short[0] if short else dev[0].words[:9])
-    if task.predicts_sound:
-        model.about["example"] = dev[0].source
-    # Saved before the warnings are computed, so that an error there doesn't lose the model.
-    folder = model.save(out / "model")
-    rows = [json.loads(line) for line in RunFolder(out).log.read_text(encoding="utf-8").splitlines()]
-    warned = model_warnings(model, {"train": examples, "dev": dev, "test": test}, scores, rows)
-    if warned:
-        model.about = {**model.about, "warnings": warned}
-        model.save(folder)
+    run = RunFolder(out)
+    with run.locked(resume=True):
+        scores, about = {"dev": model.evaluate(dev)}, model.about
+        if final:
+            scores["test"] = model.evaluate(test)
+            about = {**about, "test_reads": about.get("test_reads", 0) + 1}
+        # A finished run that is resumed keeps its scores on test.
+        evaluated = about.get("scores", {}) | {split: _plain(score) for split, score in scores.items()}
+        said = (found.label or "").upper() if found.is_treebank else found.label
+        model.about = {
+            **about,
+            # The current names: the run may have begun with the same examples in another file or in other columns.
+            "data": {**found.about(), "splits": model.about["data"]["splits"]},
+            "title": f"{task.name.capitalize()} of {found.name}" + (f": {said}" if said else ""),
+            "scores": evaluated,
+        }
+        if found.is_treebank:
+            short = [sentence.words for sentence in dev if 3 <= len(sentence.words) <= 9]
+            model.about["example"] = list(short[0] if short else dev[0].words[:9])
+        if task.predicts_sound:
+            model.about["example"] = checked_text(dev[0].source)
+        # Saved before the warnings are computed, so that an error there doesn't lose the model.
+        folder = model.save(run.model)
+        log = run.read_log()
+        warned = model_warnings(model, {"train": examples, "dev": dev, "test": test}, scores, log)
+        if warned:
+            model.about = {**model.about, "warnings": warned}
+            model.save(folder)
     # The suggested commands would fail at the lines that were skipped here.
     skipping = ["--skip-broken", str(broken.path)] if broken else []
     commands = _next_commands(model, folder, data, dev, skipping)

@@ -6,6 +6,7 @@ from pathlib import Path
 from regard.datasets.example import Example
 from regard.errors import DataError
 from regard.inputs.lines import ErrorHandler, raise_error
+from regard.inputs.special_ids import checked_text
 
 __all__ = ["PICTURES", "SOUNDS", "read_class_folders"]
 
@@ -47,6 +48,9 @@ def read_class_folders(folder: str | Path, *, on_error: ErrorHandler = raise_err
         if not path.is_dir():
             if _kind(path):
                 on_error(DataError("it isn't in the folder of a class: move it to folder/class/file.", path=path))
+            continue
+        if path.name != checked_text(path.name):
+            on_error(DataError("the name of a class must be UTF-8, but isn't. Rename the folder.", path=path))
             continue
         members = _visible(path)
         if not members:

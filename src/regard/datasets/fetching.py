@@ -94,12 +94,18 @@ def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progr
     by_hand = f"Or {by_hand}"
     pooch = require("pooch", extra="data")
     requests = require("requests", extra="data")
-    bar = _Bar(file, progress) if progress is not None else False
-    downloader = pooch.HTTPDownloader(progressbar=bar, timeout=_SECONDS, chunk_size=_CHUNK)
+
+    def receive(url: str, output: str, _: Any) -> None:
+        if not _receive(requests, url, Path(output), file, progress):
+            raise DataError(
+                f"{url} sends more than the {file.size:,} bytes of the file that regard knows. Nothing was kept. The "
+                f"file may have changed at its source. {by_hand}"
+            )
+
     try:
         with _quiet(pooch):
             pooch.retrieve(
-                file.url, known_hash=f"sha256:{file.sha256}", fname=path.name, path=path.parent, downloader=downloader
+                file.url, known_hash=f"sha256:{file.sha256}", fname=path.name, path=path.parent, downloader=receive
             )
     except requests.exceptions.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
@@ -125,6 +131,23 @@ def _download(dataset: Dataset, file: DatasetFile, folder: Path, progress: Progr
                 str(folder),
             ) from error
         raise
+
+
+def _receive(requests: Any, url: str, output: Path, file: DatasetFile, progress: Progress | None) -> bool:
+    """Write what a server sends to a file; False as soon as it is longer than the file of the data set can be."""
+    # What is compressed in another way may be a little longer than its content.
+    most = file.size + file.size // 100 + 1000 if file.unpacked else file.size
+    done = 0
+    with requests.get(url, stream=True, timeout=_SECONDS) as response, output.open("wb") as written:
+        response.raise_for_status()
+        for piece in response.iter_content(_CHUNK):
+            done += len(piece)
+            if done > most:
+                return False
+            written.write(piece)
+            if progress is not None:
+                progress(file.filename, min(done, file.size), file.size)
+    return True
 
 
 def _sweep(folder: Path) -> None:
@@ -172,25 +195,6 @@ def _compare(path: Path, file: DatasetFile) -> None:
             "its SHA-256 is not that of the file that regard knows by this name. Get it anew, or read it by its path.",
             path=path,
         )
-
-
-class _Bar:
-    """A progress bar for pooch. Pooch sets `total` to the size of the transfer, which may be compressed: not used."""
-
-    total: int
-
-    def __init__(self, file: DatasetFile, progress: Progress):
-        self._file, self._progress, self._done = file, progress, 0
-
-    def update(self, count: int) -> None:
-        self._done = min(self._done + count, self._file.size)
-        self._progress(self._file.filename, self._done, self._file.size)
-
-    def reset(self) -> None:
-        self._done = 0
-
-    def close(self) -> None:
-        """Do nothing: the caller of `fetch` closes its own progress bar."""
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """A model that Hugging Face's `save_pretrained` wrote, with one text, picture or sound, as a case for `see`."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import safetensors
 import torch
 from torch import Tensor
 
@@ -15,12 +17,15 @@ from regard.extras import require
 from regard.inspection.case import Case
 from regard.inspection.hugging_face_seq2seq import seq2seq_case
 from regard.inspection.hugging_face_sound import reads_sounds, sound_case
-from regard.inspection.hugging_face_source import Source, sequence_length
+from regard.inspection.hugging_face_source import Source, failing_as, runner, sequence_length
 from regard.inspection.outcomes import Form, Kind
+from regard.modules.bounded import Bounded
 
 __all__ = ["Pretrained", "is_pretrained", "pretrained", "pretrained_case"]
 
 CONFIG = "config.json"
+# Quantised weights have eight numbers of four bits in an integer.
+_PACKED = 8
 
 
 def is_pretrained(folder: str | Path) -> bool:
@@ -80,7 +85,7 @@ class Pretrained:
             DataError: the source can't be read.
             ModelError: the model is of a class that can't be run on one source.
         """
-        with _quiet(require("transformers", extra="huggingface").utils.logging):
+        with _quiet(require("transformers", extra="huggingface").utils.logging), failing_as(self.name):
             return self.read(source)
 
 
@@ -100,10 +105,11 @@ def _quiet(logging: Any) -> Iterator[None]:
 
 def _loaded_with_reader(transformers: Any, path: Path) -> Pretrained:
     config = _loaded(transformers.AutoConfig, path)
-    kinds = getattr(config, "architectures", None) or []
     both = getattr(config, "is_encoder_decoder", False)
     usual = transformers.AutoModelForSeq2SeqLM if both else transformers.AutoModel
-    model = _loaded(getattr(transformers, kinds[0], usual) if kinds else usual, path).eval()
+    # A configuration may ask for any number of layers; building a million of them would take hours.
+    with Bounded(_sizes(path)):
+        model = _loaded(_class_of(transformers, config) or usual, path).eval()
     name = path.resolve().name
     if reads_sounds(model):
         return Pretrained(name, "sound", _sounds(transformers, path, model, name))
@@ -122,6 +128,27 @@ def _loaded_with_reader(transformers: Any, path: Path) -> Pretrained:
         f"{path} must hold a tokenizer or an image processor beside the model, but holds neither. Save it there with "
         "tokenizer.save_pretrained."
     )
+
+
+def _class_of(transformers: Any, config: Any) -> Any:
+    """The class that wrote a folder; None if there is none of that name."""
+    names = getattr(config, "architectures", None)
+    name = names[0] if isinstance(names, list) and names else None
+    found = getattr(transformers, name, None) if isinstance(name, str) else None
+    return found if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel) else None
+
+
+def _sizes(folder: Path) -> list[int]:
+    """The number of numbers in each tensor of a folder's weights, as many as it can be packed from."""
+    try:
+        return [
+            _PACKED * math.prod(held.get_slice(name).get_shape())
+            for path in folder.glob("*.safetensors")
+            for held in [safetensors.safe_open(path, "pt")]
+            for name in held.keys()  # noqa: SIM118, it is no dict
+        ]
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(f"{folder} must hold what save_pretrained wrote, but can't be loaded: {error}") from error
 
 
 def _loaded(kind: Any, folder: Path) -> Any:
@@ -248,7 +275,7 @@ def _case(
         name,
         model,
         inputs,
-        lambda given: model(**given),
+        runner(model, name),
         predict,
         kind,
         items,

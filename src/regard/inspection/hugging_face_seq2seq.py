@@ -8,7 +8,7 @@ import torch
 
 from regard.errors import ModelError
 from regard.inspection.case import Case, Layers
-from regard.inspection.hugging_face_source import Source
+from regard.inspection.hugging_face_source import Source, runner
 from regard.inspection.record import LayerRecord
 from regard.inspection.seen import Seen
 from regard.inspection.seen_layer import SeenLayer
@@ -46,7 +46,7 @@ def seq2seq_case(model: Any, name: str, source: Source, piece: Callable[[int], s
         name,
         model,
         source.inputs | {"decoder_input_ids": torch.tensor([previous], device=model.device)},
-        lambda given: model(**given, use_cache=False),
+        runner(model, name, use_cache=False),
         lambda output: output.logits.softmax(-1),
         "labels",
         source.items,

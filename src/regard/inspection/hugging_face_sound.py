@@ -11,7 +11,7 @@ from regard.errors import DataError, ModelError
 from regard.inputs import read_sound, resample
 from regard.inspection.case import Case, Layers
 from regard.inspection.hugging_face_seq2seq import seq2seq_case
-from regard.inspection.hugging_face_source import Source, sequence_length
+from regard.inspection.hugging_face_source import Source, runner, sequence_length
 from regard.inspection.seen import Seen
 
 __all__ = ["reads_sounds", "sound_case"]
@@ -67,7 +67,7 @@ def sound_case(
         name,
         model,
         read.inputs,
-        lambda given: model(**given),
+        runner(model, name),
         predict,
         "labels",
         read.items,

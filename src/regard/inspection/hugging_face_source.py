@@ -1,15 +1,18 @@
 """What an encoder of Hugging Face's reads, and which of its vectors are which item."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 
+from regard.errors import ModelError, RegardError, is_out_of_memory
 from regard.inspection.changes import HideKey, HideKeys, Layer
 from regard.inspection.record import LayerRecord
 from regard.inspection.seen_layer import SeenLayer
 from regard.inspection.watch import record_calls
 
-__all__ = ["Source", "sequence_length"]
+__all__ = ["Source", "failing_as", "runner", "sequence_length"]
 
 
 class Source(NamedTuple):
@@ -45,6 +48,36 @@ class Source(NamedTuple):
     def from_others(self, name: str, call: SeenLayer) -> LayerRecord:
         """The layer of a call in which others attend to the items."""
         return LayerRecord(name, (call,), key_bounds=self.bounds)
+
+
+@contextmanager
+def failing_as(name: str) -> Iterator[None]:
+    """Turn an error of a model's own code, which a strange configuration causes, into one that names the model.
+
+    Raises:
+        ModelError: the code inside of the block failed.
+    """
+    try:
+        yield
+    except (RegardError, OSError):
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"{name} can't be run: {lines[0].rstrip('.')}. Look at its config.json.") from error
+
+
+def runner(model: Any, name: str, **more: Any) -> Callable[[dict[str, Any]], Any]:
+    """A function that runs a model on inputs by name, and on arguments that are always the same."""
+
+    def run(given: dict[str, Any]) -> Any:
+        # A model that doesn't run with several inputs at once is run with one after the other.
+        single = len(next(iter(given.values()))) == 1
+        with failing_as(name) if single else nullcontext():
+            return model(**given, **more)
+
+    return run
 
 
 def sequence_length(model: Any, inputs: dict[str, Any]) -> int:

@@ -50,7 +50,7 @@ def parse_vary(options: Sequence[str]) -> dict[str, list[Any]]:
 def _value(text: str) -> Any:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return found if isinstance(found, int | float | bool | str) or found is None else text
 

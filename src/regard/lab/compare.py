@@ -221,8 +221,8 @@ def _state(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     try:
         state = json.loads(path.read_bytes())
-        began = state["identity"]
-    except (ValueError, KeyError, TypeError) as error:
+        began = dict(state["identity"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError("it isn't what regard compare wrote. Name another folder", path=path) from error
     if differing := [key for key in identity if began.get(key) != json.loads(json.dumps(identity[key]))]:
         raise ArgumentError(

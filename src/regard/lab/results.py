@@ -93,7 +93,7 @@ def read_runs(path: str | Path) -> list[Run]:
     for number, line in enumerate(lines[:-1], start=1):
         try:
             runs.append(Run(**json.loads(line)))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise DataError(
                 f"a line must be a run that regard lab wrote, but is {line!r:.60}. Delete the line",
                 path=path,

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 
+from regard.errors import ArgumentError
 from regard.modules.inference import check_limits
 from regard.modules.repetition import check_ngram_size
 from regard.modules.validation import check_non_negative
 
-__all__ = ["GenerationConfig"]
+__all__ = ["MOST_LENGTH_PENALTY", "GenerationConfig"]
+
+MOST_LENGTH_PENALTY = 10.0
+"""Larger ones favour nothing but length, and soon their power is no number any more."""
 
 
 @dataclass(frozen=True)
@@ -14,8 +18,8 @@ class GenerationConfig:
     """The settings that `greedy`, `beam_search` and `rescore` share.
 
     Args:
-        length_penalty: how much long targets are favoured; 0 compares probabilities alone, which favours short targets.
-            Greedy search follows one target, so it affects the reported score only.
+        length_penalty: how much long targets are favoured, 10 at most; 0 compares probabilities alone, which favours
+            short targets. Greedy search follows one target, so it affects the reported score only.
         no_repeat_ngram_size: no n-gram of this size is generated twice, unless no other id is possible; 0 for no limit.
             Scores are computed from the model's own probabilities, before blocking.
         longest: a target has at most `longest` x its source's length + `spare` ids, `END` included.
@@ -35,6 +39,10 @@ class GenerationConfig:
 
     def __post_init__(self) -> None:
         check_non_negative("length_penalty", self.length_penalty)
+        if self.length_penalty > MOST_LENGTH_PENALTY:
+            raise ArgumentError(
+                f"`length_penalty` must be at most {MOST_LENGTH_PENALTY:g}, but is {self.length_penalty}."
+            )
         check_ngram_size(self.no_repeat_ngram_size)
         check_limits(self.longest, self.spare)
 

@@ -14,7 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["clean_up", "find_folder", "recover", "replace_folder", "write_folder"]
+from regard.inputs.special_ids import checked_text
+
+__all__ = ["clean_up", "find_folder", "folder_name", "recover", "replace_folder", "write_folder"]
 
 
 def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
@@ -67,7 +69,7 @@ def replace_folder(folder: str | Path) -> Iterator[Callable[[str, bytes], None]]
         >>> place.cleanup()
     """
     # Resolved, so that a link to a folder stays a link.
-    folder = Path(folder).resolve()
+    folder = _resolved(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     old = _aside(folder)
     if old.exists() and folder.exists():
@@ -119,7 +121,7 @@ def recover(folder: str | Path, files: Collection[str]) -> None:
         ['a']
         >>> place.cleanup()
     """
-    folder = Path(folder).resolve()
+    folder = _resolved(folder)
     old = _aside(folder)
     if _holds_only(old, files):
         if folder.exists():
@@ -136,17 +138,32 @@ def find_folder(folder: str | Path, files: Collection[str]) -> Path:
         files: the names of the files that it may hold.
     """
     folder = Path(folder)
-    old = _aside(folder.resolve())
+    old = _aside(_resolved(folder))
     return old if not folder.exists() and _holds_only(old, files) and any(old.iterdir()) else folder
 
 
 def clean_up(folder: str | Path, files: Collection[str]) -> None:
     """Delete the incomplete copies of `folder` that killed runs left; only the one process that writes it may do so."""
-    folder = Path(folder).resolve()
+    folder = _resolved(folder)
     recover(folder, files)
     for part in folder.parent.glob(f".{folder.name}.*.part"):
         if _holds_only(part, files):
             shutil.rmtree(part, ignore_errors=True)
+
+
+def folder_name(folder: str | Path) -> str:
+    """The name of a folder as text, which a file in UTF-8 can hold: bytes that aren't UTF-8 become U+FFFD.
+
+    Example:
+        >>> folder_name("runs/a\\udcff")
+        'a\ufffd'
+    """
+    return checked_text(_resolved(folder).name)
+
+
+def _resolved(folder: str | Path) -> Path:
+    # Unlike `Path.resolve`, this raises no error for links that lead to each other: reading the folder does.
+    return Path(os.path.realpath(folder))
 
 
 def _holds_only(folder: Path, files: Collection[str]) -> bool:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
-from regard.tasks.bounded import Bounded, TooLargeError
-from regard.tasks.folders import find_folder
+from regard.modules.bounded import Bounded, TooLargeError
+from regard.tasks.folders import find_folder, folder_name
 from regard.tasks.model import SEEN
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
@@ -38,7 +38,9 @@ def bundled() -> dict[str, Path]:
 
 # The bundled models, for type checkers; those in folders may be of any kind.
 @overload
-def load(name_or_folder: Literal["chinese-pos", "chinese-segmentation", "english-pos"]) -> "Tagger": ...
+def load(
+    name_or_folder: Literal["chinese-pos", "chinese-segmentation", "english-pos"], *, edited: bool = ...
+) -> "Tagger": ...
 
 
 @overload
@@ -52,34 +54,44 @@ def load(
         "toxicity",
         "written-digit",
     ],
+    *,
+    edited: bool = ...,
 ) -> "Classifier": ...
 
 
 @overload
 def load(
     name_or_folder: Literal["chinese-english", "german-english", "letters-to-phonemes", "spoken-strings"],
+    *,
+    edited: bool = ...,
 ) -> "Seq2SeqModel": ...
 
 
 @overload
-def load(name_or_folder: Literal["synthesis"]) -> "Synthesizer": ...
+def load(name_or_folder: Literal["synthesis"], *, edited: bool = ...) -> "Synthesizer": ...
 
 
 @overload
-def load(name_or_folder: str | Path) -> Any: ...
+def load(name_or_folder: str | Path, *, edited: bool = ...) -> Any: ...
 
 
-def load(name_or_folder: str | Path) -> Any:
+def load(name_or_folder: str | Path, *, edited: bool = False) -> Any:
     """Load a saved model.
 
     Args:
         name_or_folder: the name of a bundled model, or a folder that `Model.save` or `regard train` wrote. (For a
             folder with the name of a bundled model, write ./NAME.)
+        edited: whether to load a model whose description (model.json) was edited since it was saved. The description
+            decides what the weights mean, so an edit may make every prediction wrong; saving the model again keeps it.
 
     Raises:
         ArgumentError: it is neither a name nor a path.
         UnknownNameError: there is no such model or folder; the error suggests the nearest name.
-        ModelError: the folder doesn't hold a model that this version can use; the error names the file and the reason.
+        ModelError: the folder can't be read, its model was damaged or edited, or this version can't use it; the error
+            names the file and the reason.
+
+    Warns:
+        UncheckedModel: an earlier version of regard saved it, so that an edit isn't noticed.
 
     Example:
         >>> import regard
@@ -90,9 +102,25 @@ def load(name_or_folder: str | Path) -> Any:
     """
     if not isinstance(name_or_folder, str | os.PathLike):
         raise ArgumentError(f"`name_or_folder` must be a name or a path, but is {name_or_folder!r:.60}.")
+    if "\0" in str(name_or_folder):
+        raise ArgumentError(f"the name or the folder of a model has no zero byte, but {name_or_folder!r:.60} does.")
+    try:
+        folder, name = _found(name_or_folder)
+        return _load(folder, name, edited)
+    except OSError as error:
+        place = name_or_folder if error.filename is None else error.filename
+        raise ModelError(f"{place} can't be read: {error.strerror}. Make it readable, or copy it again.") from error
+    except RecursionError as error:
+        raise ModelError(
+            f"{name_or_folder} can't be used: {DESCRIPTION} is nested too deeply. Copy it again."
+        ) from error
+
+
+def _found(name_or_folder: str | Path) -> tuple[Path, str]:
+    """The folder of a model, and its name."""
     known = bundled()
     if isinstance(name_or_folder, str) and name_or_folder in known:
-        return _load(known[name_or_folder], name_or_folder)
+        return known[name_or_folder], name_or_folder
     folder = find_folder(name_or_folder, FILES)
     is_name = isinstance(name_or_folder, str) and os.sep not in name_or_folder and "/" not in name_or_folder
     if is_name and (not name_or_folder or not folder.exists()):
@@ -100,19 +128,18 @@ def load(name_or_folder: str | Path) -> Any:
         # Added afterwards, so that "or a folder" isn't suggested as a name.
         error.args = (str(error).replace(", but is", " or a folder, but is", 1),)
         raise error
-    name = Path(name_or_folder).resolve().name
     # The folder of a run holds the model in a folder of its own, beside the checkpoints.
     inner = find_folder(folder / "model", FILES)
     if not (folder / DESCRIPTION).exists() and (inner / DESCRIPTION).exists():
         folder = inner
-    return _load(folder, name)
+    return folder, folder_name(name_or_folder)
 
 
-def _load(folder: Path, name: str) -> Any:
-    tensors, description = read_model(folder)
-    if description["kind"] not in TASKS:
+def _load(folder: Path, name: str, edited: bool) -> Any:
+    tensors, description = read_model(folder, edited=edited)
+    if not isinstance(description["kind"], str) or description["kind"] not in TASKS:
         known = " or ".join(repr(kind) for kind in TASKS)
-        raise ModelError(f"{folder / DESCRIPTION} must be of kind {known}, but is {description['kind']!r}.")
+        raise ModelError(f"{folder / DESCRIPTION} must be of kind {known}, but is {description['kind']!r:.60}.")
     kind = TASKS[description["kind"]].model
     try:
         recipe = Recipe.from_json(description["recipe"])
@@ -133,7 +160,7 @@ def _load(folder: Path, name: str) -> Any:
     # (The meta device would draw none, but its first use imports modules for a second.)
     with torch.random.fork_rng(devices=[]):
         try:
-            with Bounded(tensors):
+            with Bounded(tensor.numel() for tensor in tensors.values()):
                 network = kind.new_network(recipe, encoder, target)
         except TooLargeError as error:
             raise ModelError(

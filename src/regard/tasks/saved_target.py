@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from regard.errors import ArgumentError, ModelError
 from regard.inputs.saved import Saved
 
-__all__ = ["SavedTarget", "check_positive"]
+__all__ = ["SavedTarget", "check_positive", "check_temperature"]
 
 
 class SavedTarget(Saved):
@@ -42,6 +42,23 @@ class SavedTarget(Saved):
             return super().from_json(values)
         except ArgumentError as error:
             raise ModelError(f"`answer` must be a target of kind {cls.kind!r}, but can't be read: {error}") from error
+
+
+def check_temperature(value: Any) -> None:
+    """Check a temperature: dividing by much smaller ones gives no number, and by much larger ones nothing but chance.
+
+    Raises:
+        ArgumentError: it isn't from 0.001 to 1000; calibration gives 0.01 to 100.
+
+    Example:
+        >>> check_temperature(1e-320)
+        Traceback (most recent call last):
+            ...
+        regard.errors.ArgumentError: `temperature` must be a number from 0.001 to 1000, but is 1e-320.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 1e-3 <= value <= 1e3:
+        raise ArgumentError(f"`temperature` must be a number from 0.001 to 1000, but is {value!r:.60}.")
 
 
 def check_positive(name: str, value: Any) -> None:

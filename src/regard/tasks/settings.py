@@ -201,7 +201,7 @@ def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
             )
         given = dict(value)
         kind = given.pop("kind", default.kind)
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise UnknownNameError(f"{name}.kind", str(kind), kinds)
         usual = default.to_json() if kind == default.kind else {}
         usual.pop("kind", None)

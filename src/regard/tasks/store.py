@@ -10,6 +10,7 @@ This file knows no kinds of models; `loading.py` does.
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,19 +20,23 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.errors import ArgumentError, ModelError, UncheckedModel, UnknownNameError
 from regard.tasks.folders import find_folder, recover, write_folder
 
-__all__ = ["DESCRIPTION", "FILES", "FORMAT", "read_model", "round_weights", "write_model"]
+__all__ = ["DESCRIPTION", "FILES", "FORMAT", "encode_json", "read_model", "round_weights", "write_model"]
 
-FORMAT = 2
+FORMAT = 3
+_UNCHECKED_FORMAT = 2  # without a digest of the description
 DESCRIPTION = "model.json"
 _WEIGHTS = "model.safetensors"
 _CARD = "README.md"
 FILES = (_WEIGHTS, DESCRIPTION, _CARD)
 """The files in the folder of a model."""
+# What is written is float16, and int32 for words; other programs may have widened it.
+_TYPES = (torch.float16, torch.float32, torch.int32, torch.int64)
 _KEYS = ("format", "kind", "recipe", "answer", "reader", "parameters", "about")
-_DIGEST = "sha256"  # of the file of weights; models saved by earlier versions have none
+_DIGEST = "sha256"  # of the file of weights
+_OWN_DIGEST = "description_sha256"  # of the rest of the description
 
 
 def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any], card: str) -> Path:
@@ -40,7 +45,7 @@ def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: 
     Args:
         folder: the folder to write.
         tensors: the weights; floating-point tensors are rounded to float16.
-        description: the content of model.json, without "format" and the weights' SHA-256.
+        description: the content of model.json, without "format" and the two digests.
         card: the content of README.md.
 
     Raises:
@@ -57,15 +62,41 @@ def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: 
         )
     content = safetensors.torch.save({name: round_weights(tensor, name) for name, tensor in tensors.items()})
     described = {"format": FORMAT, **description, _DIGEST: hashlib.sha256(content).hexdigest()}
+    described[_OWN_DIGEST] = _digest(described)
     write_folder(
         folder,
-        {
-            _WEIGHTS: content,
-            DESCRIPTION: (json.dumps(described, ensure_ascii=False, separators=(",", ":")) + "\n").encode(),
-            _CARD: card.encode(),
-        },
+        {_WEIGHTS: content, DESCRIPTION: encode_json(described) + b"\n", _CARD: card.encode(errors="backslashreplace")},
     )
     return folder
+
+
+def encode_json(description: Any) -> bytes:
+    """The JSON of a description, or of a part of it, as it is saved.
+
+    Raises:
+        ArgumentError: it holds something else than plain values, or half of a character.
+
+    Example:
+        >>> encode_json({"names": ["\\udcff"]})
+        Traceback (most recent call last):
+            ...
+        regard.errors.ArgumentError: ...
+    """
+    try:
+        return json.dumps(description, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError as error:
+        found = error.object[: error.start + 1].rsplit('"', 1)[-1]
+        raise ArgumentError(
+            f"{found[-40:]!r} has half of a character (a lone surrogate), so it can't be saved as UTF-8. Rename it."
+        ) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"only plain values can be saved, as JSON holds ({error}).") from error
+
+
+def _digest(description: Mapping[str, Any]) -> str:
+    """The SHA-256 of what a description says, however its JSON is written."""
+    said = {key: value for key, value in description.items() if key != _OWN_DIGEST}
+    return hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).hexdigest()
 
 
 def round_weights(tensor: Tensor, name: str = "weights") -> Tensor:
@@ -84,11 +115,18 @@ def round_weights(tensor: Tensor, name: str = "weights") -> Tensor:
     return rounded
 
 
-def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_model(folder: str | Path, *, edited: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the folder of a model: the tensors, float16 widened to float32, and the content of model.json.
 
+    Args:
+        folder: the folder of a model.
+        edited: whether to read a description that was edited since it was saved.
+
     Raises:
-        ModelError: the folder or a file is missing or damaged, or has a format that this version doesn't know.
+        ModelError: the folder or a file is missing, damaged or edited, or has a format that this version doesn't know.
+
+    Warns:
+        UncheckedModel: an earlier version saved it without a digest of the description, so edits aren't noticed.
     """
     folder = find_folder(folder, FILES)
     if folder.is_file():
@@ -98,7 +136,7 @@ def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     for name in (DESCRIPTION, _WEIGHTS):
         if not (folder / name).is_file():
             raise ModelError(f"The model {folder} has no {name}. Copy the whole folder, or train it anew.")
-    description = _read_description(folder / DESCRIPTION)
+    description = _read_description(folder / DESCRIPTION, edited)
     content = (folder / _WEIGHTS).read_bytes()
     try:
         tensors = safetensors.torch.load(content)
@@ -110,6 +148,8 @@ def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if digest is not None and digest != hashlib.sha256(content).hexdigest():
         raise ModelError(f"{folder / _WEIGHTS} is damaged: its SHA-256 isn't the one in {DESCRIPTION}. Copy it again.")
     for name, tensor in tensors.items():
+        if tensor.dtype not in _TYPES:
+            raise ModelError(f"{folder / _WEIGHTS} must hold float16, but {name!r} is {tensor.dtype}. Copy it again.")
         if not tensor.isfinite().all():
             raise ModelError(
                 f"{folder / _WEIGHTS} is damaged: {name!r} holds a number that isn't finite. Copy it again."
@@ -119,22 +159,38 @@ def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     }, description
 
 
-def _read_description(path: Path) -> dict[str, Any]:
+def _read_description(path: Path, edited: bool) -> dict[str, Any]:
     try:
         description = json.loads(path.read_bytes())
+        digest = _digest(description) if isinstance(description, dict) else ""
     except (ValueError, RecursionError) as error:  # RecursionError: thousands of nested brackets
         raise ModelError(f"{path} isn't JSON: {error}. Copy it again.") from error
     if not isinstance(description, dict):
         raise ModelError(f"{path} must hold a JSON object, but holds {description!r:.60}. Copy it again.")
-    if description.get("format") != FORMAT:
+    if description.get("format") not in (FORMAT, _UNCHECKED_FORMAT):
         raise ModelError(
-            f"{path} must have format {FORMAT}, but has {description.get('format')!r}. "
+            f"{path} must have format {FORMAT}, but has {description.get('format')!r:.60}. "
             "Another version of regard wrote it: use that version, or train it anew."
         )
     for key in description:
-        if key not in (*_KEYS, _DIGEST):
+        if key not in (*_KEYS, _DIGEST, _OWN_DIGEST):
             raise ModelError(f"{path}: {UnknownNameError('key', key, _KEYS)}")
     for key in _KEYS:
         if key not in description:
             raise ModelError(f"{path} has no {key!r}. Copy it again.")
+    said = description.pop(_OWN_DIGEST, None)
+    if edited:
+        return description
+    if description["format"] == _UNCHECKED_FORMAT:
+        warnings.warn(
+            f"{path} was saved by an earlier version of regard, without a digest of what it says: nobody would notice "
+            f"an edit. To give it one, save it again: regard.load({str(path.parent)!r}).save({str(path.parent)!r}).",
+            UncheckedModel,
+            stacklevel=5,
+        )
+    elif said != digest:
+        raise ModelError(
+            f"{path} was edited since it was saved: its SHA-256 isn't the one in it. Copy it again or, if you trust "
+            "the edit, load it by `edited=True` (--trust-edits)."
+        )
     return description

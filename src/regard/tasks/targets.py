@@ -6,6 +6,7 @@ item of a source.
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -18,10 +19,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from regard.errors import ArgumentError, ModelError
 from regard.inputs import IGNORED
+from regard.inputs.special_ids import checked_text
 from regard.tasks.calibration import Calibration, best_temperature, calibration_error
 from regard.tasks.measure import ACCURACY, Measure
 from regard.tasks.ranking import area_under_roc
-from regard.tasks.saved_target import SavedTarget, check_positive
+from regard.tasks.saved_target import SavedTarget, check_positive, check_temperature
 
 __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_from_json"]
 
@@ -155,7 +157,7 @@ class Label(Target):
 
     Args:
         names: the labels.
-        temperature: the divisor of the logits before the softmax, above 0.
+        temperature: the divisor of the logits before the softmax, from 0.001 to 1000.
 
     Example:
         >>> answer = Label.fit(["cat", "dog", None, "cat"])
@@ -173,7 +175,7 @@ class Label(Target):
 
     def __post_init__(self) -> None:
         _check_names("labels", self.names)
-        check_positive("temperature", self.temperature)
+        check_temperature(self.temperature)
 
     @classmethod
     def fit(cls, targets: Sequence[str | None], argument: str = "targets") -> "Label":
@@ -278,7 +280,7 @@ class MultiLabel(Target):
 
     Args:
         names: the questions.
-        temperature: the divisor of the logits before the sigmoid, above 0.
+        temperature: the divisor of the logits before the sigmoid, from 0.001 to 1000.
 
     Source: Wu et al. 2018, MoleculeNet (arXiv 1703.00564): the mean of the areas under the ROC curves, over the
         questions with both answers in the examples.
@@ -300,7 +302,7 @@ class MultiLabel(Target):
 
     def __post_init__(self) -> None:
         _check_names("questions", self.names)
-        check_positive("temperature", self.temperature)
+        check_temperature(self.temperature)
 
     @classmethod
     def fit(cls, targets: Sequence[Sequence[int | None] | None], argument: str = "targets") -> "MultiLabel":
@@ -438,9 +440,9 @@ class Regression(Target):
     measure: ClassVar[Measure] = Measure("RMSE", falls=True)
 
     def __post_init__(self) -> None:
-        values = (self.mean, self.spread)
-        if not all(isinstance(value, int | float) and value == value for value in values):
-            raise ArgumentError(f"a regression must have numbers for `mean` and `spread`, but has {values!r:.60}.")
+        if isinstance(self.mean, bool) or not isinstance(self.mean, int | float) or not _finite(self.mean):
+            raise ArgumentError(f"`mean` must be a finite number, but is {self.mean!r:.60}.")
+        check_positive("spread", self.spread)
 
     @classmethod
     def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Regression":
@@ -555,6 +557,11 @@ def _doubt(count: int) -> float:
 def _check_names(what: str, names: Any) -> None:
     if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
         raise ArgumentError(f"`{what}` must be a list of strings, but is {names!r:.60}.")
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise ArgumentError(f"`{what}` must be distinct, but has {name!r} twice.")
+        # Python can't write it to a file: the trained model would be lost.
+        if not name.isascii() and name != checked_text(name):
+            raise ArgumentError(
+                f"`{what}` must be of whole characters, but {name!r:.60} has half of one (a lone surrogate). Rename it."
+            )

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES
+from regard.modules.generation_config import MOST_LENGTH_PENALTY
 from regard.tasks.seq2seq.measures import TEXT_MEASURES, TOKENIZERS
 from regard.tasks.settings import Settings, boolean, integer, one_of, real, real_or_none
 
@@ -98,7 +99,7 @@ class Seq2SeqSettings(Settings):
     monotonic: float = real(0.0, 0.0)
     spelling_weight: float = real(1.0, 0.0)
     beams: int = integer(4, 1)
-    length_penalty: float = real(0.6, 0.0)
+    length_penalty: float = real(0.6, 0.0, MOST_LENGTH_PENALTY)
     no_repeat_ngram_size: int = integer(0, 0)
     longest: float = real(2.0, 0.0)
     spare: int = integer(10, 0)

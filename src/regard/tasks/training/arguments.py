@@ -1,12 +1,12 @@
 """Checks of the arguments of `regard.train`."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from regard.errors import ArgumentError
 from regard.tasks.named_recipes import RECIPES
 from regard.tasks.recipe import Recipe
+from regard.tasks.store import encode_json
 
 __all__ = ["check_count", "check_data", "check_examples", "check_recipe"]
 
@@ -37,9 +37,9 @@ def check_data(data: Any) -> None:
     if not isinstance(data or {}, Mapping):
         raise ArgumentError(f"`data` must be an object of plain values, for the card, but is {data!r:.60}.")
     try:
-        json.dumps(dict(data or {}))
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}.") from error
+        encode_json(dict(data or {}))
+    except ArgumentError as error:
+        raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}") from error
 
 
 def check_count(name: str, count: Any) -> None:

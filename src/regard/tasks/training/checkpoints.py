@@ -67,7 +67,7 @@ def read_state(folder: str | Path) -> dict[str, Any]:
         content = (place / _TENSORS).read_bytes()
     except FileNotFoundError as error:
         raise ModelError(f"There is no checkpoint in {folder}: {Path(error.filename).name} is missing.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"The checkpoint {folder / _REST} can't be read: {error}. Start the run anew.") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
@@ -76,7 +76,7 @@ def read_state(folder: str | Path) -> dict[str, Any]:
         raise ModelError(f"The checkpoint {folder / _TENSORS} is damaged: its SHA-256 isn't the one in {_REST}.")
     try:
         return _unpack(header["state"], safetensors.torch.load(content))
-    except (LookupError, TypeError, ValueError, safetensors.SafetensorError) as error:
+    except (LookupError, TypeError, ValueError, RecursionError, safetensors.SafetensorError) as error:
         raise ModelError(
             f"The checkpoint {folder} is damaged: its two files don't belong together "
             f"({type(error).__name__}: {error}). Start the run anew."

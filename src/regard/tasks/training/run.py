@@ -5,10 +5,12 @@ log.jsonl           a line of JSON for each epoch
 checkpoints/last/   the whole state after the last epoch
 checkpoints/best/   the weights that did best on the dev examples
 model/              the finished model
+run.lock            who trains here, while somebody does
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from regard.tasks import store
 from regard.tasks.folders import clean_up, find_folder
 from regard.tasks.recipe import Recipe
 from regard.tasks.training import checkpoints
+from regard.tasks.training.lock import LOCK, locked
 
 __all__ = ["RunFolder"]
 
@@ -39,6 +42,21 @@ class RunFolder:
         self.log = self.folder / "log.jsonl"
         self.identity: dict[str, Any] = {}
 
+    @contextmanager
+    def locked(self, *, resume: bool) -> Iterator[str]:
+        """Keep other processes from training in this folder while the block runs; as `lock.locked`.
+
+        Args:
+            resume: as in `check`.
+
+        Raises:
+            ArgumentError: another process trains here, or as in `check`.
+        """
+        # Before the file is written: the folder may be somebody else's.
+        self._check_place(resume=resume)
+        with locked(self.folder) as before:
+            yield before
+
     def check(self, identity: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
         """Check that a new run can begin in this folder, or that the run in it can be resumed.
 
@@ -50,28 +68,15 @@ class RunFolder:
             the identity of the run; if it is resumed, the one that it began with.
 
         Raises:
-            ArgumentError: the folder isn't empty or can't be created; or there is no run to resume, or it has another
-                recipe or other data.
+            ArgumentError: the folder isn't empty; or there is no run to resume, or it has another recipe or other data.
             ModelError: run.json is broken.
         """
         self.identity = dict(identity)
-        # Partial files left by killed processes; nothing else writes files with such names.
-        for name in (_RUN, self.log.name):
-            for part in self.folder.glob(f".{name}.*.part"):
-                part.unlink()
+        for part in self._partial():
+            part.unlink()
+        self._check_place(resume=resume)
         if not resume:
-            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-                held = "a run" if (self.folder / _RUN).exists() else "something else"
-                step = "Go on with it by `resume` (--resume), or name" if held == "a run" else "Name"
-                raise ArgumentError(
-                    f"`out` must be a new or empty folder, but {self.folder} holds {held}. {step} another."
-                )
-            _check_can_be_made(self.folder)
             return self.identity
-        if not self.begun():
-            raise ArgumentError(
-                f"`resume` needs a run to go on with, but {self.folder} holds none. Leave it out to start one."
-            )
         for folder, files in (
             (self.last, checkpoints.FILES),
             (self.best, checkpoints.FILES),
@@ -90,6 +95,25 @@ class RunFolder:
                 f"{'; '.join(differences)}. Restore that, or start a new run in another folder."
             )
         return begun
+
+    def _check_place(self, *, resume: bool) -> None:
+        if "\0" in str(self.folder):
+            raise ArgumentError(f"`out` must be a folder, but {str(self.folder)!r:.60} has a zero byte. Name another.")
+        if resume:
+            if not self.begun():
+                raise ArgumentError(
+                    f"`resume` needs a run to go on with, but {self.folder} holds none. Leave it out to start one."
+                )
+        elif self.folder.exists() and (
+            not self.folder.is_dir() or {*self.folder.iterdir()} - {self.folder / LOCK, *self._partial()}
+        ):
+            held = "a run" if (self.folder / _RUN).exists() else "something else"
+            step = "Go on with it by `resume` (--resume), or name" if held == "a run" else "Name"
+            raise ArgumentError(f"`out` must be a new or empty folder, but {self.folder} holds {held}. {step} another.")
+
+    def _partial(self) -> list[Path]:
+        """Partial files left by killed processes; nothing else writes files with such names."""
+        return [part for name in (_RUN, self.log.name) for part in self.folder.glob(f".{name}.*.part")]
 
     def begin(self) -> None:
         """Write the identity of the run, unless it is a resumed one. From now on the folder is in use."""
@@ -125,28 +149,26 @@ class RunFolder:
         """Rewrite the whole log, so that a resumed run has each epoch once."""
         write_text(self.log, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
+    def read_log(self) -> list[dict[str, Any]]:
+        """The rows of the log.
+
+        Raises:
+            ModelError: the log is missing or broken.
+        """
+        try:
+            return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+        except (OSError, ValueError, RecursionError) as error:
+            raise ModelError(f"{self.log} can't be read: {error}. Train it anew, in another folder.") from error
+
     def _read(self) -> dict[str, Any]:
         path = self.folder / _RUN
         try:
             begun = json.loads(path.read_bytes())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ModelError(f"{path} isn't JSON: {error}. Start a new run in another folder.") from error
         if not isinstance(begun, dict):
             raise ModelError(f"{path} must hold a JSON object, but holds {begun!r:.60}. Start a new run.")
         return begun
-
-
-def _check_can_be_made(folder: Path) -> None:
-    """Check that the folder can be created, before hours of training; leave nothing behind."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    try:
-        if missing:
-            missing[-1].mkdir()
-            missing[-1].rmdir()
-    except OSError as error:
-        raise ArgumentError(
-            f"`out` must be a folder that can be made, but {missing[-1]} can't be: {error.strerror}. Name another."
-        ) from error
 
 
 def _other_data(before: Any, now: Mapping[str, str]) -> list[str]:

@@ -11,16 +11,17 @@ import torch
 from torch import Tensor
 
 from regard.datasets import split_by_source
-from regard.errors import ArgumentError, DivergedError
+from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
 from regard.tasks.approximations import check_length
 from regard.tasks.defaults import default_recipe
 from regard.tasks.examples import as_pairs
+from regard.tasks.folders import folder_name
 from regard.tasks.loading import load
 from regard.tasks.out_of_distribution import thresholds_of
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
-from regard.tasks.store import round_weights
+from regard.tasks.store import encode_json, round_weights
 from regard.tasks.training.arguments import check_count, check_data, check_examples, check_recipe
 from regard.tasks.training.batching import key
 from regard.tasks.training.compute import Compute, choose_accelerator
@@ -130,11 +131,14 @@ def train(
         if launch is not None:
             check_agreement(process, request.identity(compute))
         run = RunFolder(out) if out is not None and process.is_first else None
-        start = process.broadcast(_start(request, compute, run, resume=resume))
-        if start.model is not None:
-            return start.model
-        start.compute.check(here=process.devices == 1)
-        return process.broadcast(_train(request, start, run))
+        with nullcontext("") if run is None else run.locked(resume=resume) as killed:
+            if killed:
+                show.note(f"Note: {killed} trained here before, and was killed.")
+            start = process.broadcast(_start(request, compute, run, resume=resume))
+            if start.model is not None:
+                return start.model
+            start.compute.check(here=process.devices == 1)
+            return process.broadcast(_train(request, start, run))
 
 
 @dataclass(frozen=True)
@@ -193,17 +197,34 @@ def _start(request: _Request, compute: Compute, run: RunFolder | None, *, resume
     )
     if run.finished():
         request.show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
-        return _Start(compute, model=load(run.folder))
+        return _Start(compute, model=_finished(run))
     if saved.get("versions") != identity["versions"]:
         request.show.note(f"Note: the run began with {saved.get('versions')}; its end may differ in the last bits.")
-    return _Start(compute, read_last(run.last) if run.can_continue() else None)
+    if not run.can_continue():
+        return _Start(compute)
+    checkpoint = read_last(run.last)
+    # A kill or a full disk between the last checkpoint and the log left out the last epoch.
+    run.write_log(checkpoint["regard"]["history"])
+    return _Start(compute, checkpoint)
+
+
+def _finished(run: RunFolder) -> Any:
+    """The model of a finished run."""
+    try:
+        return load(run.folder)
+    except ModelError as error:
+        if not run.can_continue():
+            raise
+        raise ModelError(f"{error} Or delete {run.model}: `resume` makes it anew from the checkpoint.") from error
 
 
 def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
     """Train a network, and make a model of its best weights; None in all processes but the first."""
     with start.compute.in_use(), quiet_fabric():
         torch.manual_seed(key(request.recipe.seed, 0, stream=2))
-        objective = request.checked.objective()
+        objective = _objective(request)
+        # Before hours of training, since a model that can't be saved would be lost.
+        encode_json({"recipe": request.recipe.to_json(), "reader": objective.dataset.encoder.to_json()})
         for name, dataset in (("examples", objective.dataset), ("dev", objective.dev)):
             check_length(request.recipe, dataset.longest, name)
         history, best = _fit(request, start, run, objective)
@@ -223,12 +244,27 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
                 f"Try a smaller `learning_rate` than {request.recipe.learning_rate}.",
             ) from error
         objective.network.load_state_dict(final)
-        name = request.recipe.task.kind if run is None else run.folder.resolve().name
+        name = request.recipe.task.kind if run is None else folder_name(run.folder)
         model = request.checked.model(objective, _about(request, start.compute, objective, last), name)
     if run is not None:
         with explained_errors(run):
             model.save(run.model)
     return model
+
+
+def _objective(request: _Request) -> Objective:
+    """The objective, with the initial weights."""
+    try:
+        return request.checked.objective()
+    except (RuntimeError, MemoryError, OverflowError) as error:
+        if not is_out_of_memory(error) and not isinstance(error, OverflowError):
+            raise
+        recipe = request.recipe
+        raise ArgumentError(
+            "`recipe` must describe a network for which there is enough memory, but there isn't for one with "
+            f"`width` {recipe.width:,}, `hidden` {recipe.hidden:,}, `layers` {recipe.layers:,} and `reach` "
+            f"{recipe.reach:,}. Choose smaller ones."
+        ) from error
 
 
 def _fit(

@@ -5,11 +5,10 @@ could be compared with the tensors in the file.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 __all__ = ["Bounded", "TooLargeError"]
@@ -28,23 +27,23 @@ class TooLargeError(Exception):
 
 
 class Bounded(TorchFunctionMode):
-    """A context in which no more tensors can be created than a network with these tensors needs.
+    """A context in which no more tensors can be created than a network with tensors of these sizes needs.
 
     Args:
-        tensors: the tensors of the network.
+        sizes: the number of numbers in each tensor of the network.
 
     Example:
-        >>> with Bounded({"weight": torch.zeros(4, 4)}):
+        >>> with Bounded([16]):
         ...     net = torch.nn.Linear(4, 4)
         ...     torch.nn.Linear(10**6, 10**6)
         Traceback (most recent call last):
             ...
-        regard.tasks.bounded.TooLargeError: it asks for more than the tensors that are there
+        regard.modules.bounded.TooLargeError: it asks for more than the tensors that are there
     """
 
-    def __init__(self, tensors: Mapping[str, Tensor]):
+    def __init__(self, sizes: Iterable[int]):
         super().__init__()
-        self.left = _TIMES * sum(tensor.numel() + _EACH for tensor in tensors.values()) + _MORE
+        self.left = _TIMES * sum(size + _EACH for size in sizes) + _MORE
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
