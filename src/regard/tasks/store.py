@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.files import read_regular
 from regard.tasks.folders import find_folder, recover, write_folder
 
 __all__ = ["DESCRIPTION", "FILES", "FORMAT", "read_model", "round_weights", "write_model"]
@@ -31,6 +32,7 @@ _CARD = "README.md"
 FILES = (_WEIGHTS, DESCRIPTION, _CARD)
 """The files in the folder of a model."""
 _KEYS = ("format", "kind", "recipe", "answer", "reader", "parameters", "about")
+_MOST_BYTES = 1 << 28  # of a description; the longest has a vocabulary of megabytes
 _DIGEST = "sha256"  # of the file of weights; models saved by earlier versions have none
 
 
@@ -121,14 +123,16 @@ def read_model(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def _read_description(path: Path) -> dict[str, Any]:
     try:
-        description = json.loads(path.read_bytes())
+        description = json.loads(read_regular(path, _MOST_BYTES))
+    except OSError as error:
+        raise ModelError(f"{path} can't be read: {error.strerror}. Copy it again.") from error
     except (ValueError, RecursionError) as error:  # RecursionError: thousands of nested brackets
         raise ModelError(f"{path} isn't JSON: {error}. Copy it again.") from error
     if not isinstance(description, dict):
         raise ModelError(f"{path} must hold a JSON object, but holds {description!r:.60}. Copy it again.")
     if description.get("format") != FORMAT:
         raise ModelError(
-            f"{path} must have format {FORMAT}, but has {description.get('format')!r}. "
+            f"{path} must have format {FORMAT}, but has {description.get('format')!r:.60}. "
             "Another version of regard wrote it: use that version, or train it anew."
         )
     for key in description:

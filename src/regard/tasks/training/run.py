@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, ModelError
-from regard.files import write_json, write_text
+from regard.files import read_regular, write_json, write_text
 from regard.tasks import store
 from regard.tasks.folders import clean_up, find_folder
 from regard.tasks.recipe import Recipe
@@ -22,6 +22,7 @@ from regard.tasks.training import checkpoints
 __all__ = ["RunFolder"]
 
 _RUN = "run.json"
+_MOST_BYTES = 1 << 24  # of run.json, which has a recipe and digests
 
 
 class RunFolder:
@@ -128,8 +129,8 @@ class RunFolder:
     def _read(self) -> dict[str, Any]:
         path = self.folder / _RUN
         try:
-            begun = json.loads(path.read_bytes())
-        except ValueError as error:
+            begun = json.loads(read_regular(path, _MOST_BYTES))
+        except (ValueError, RecursionError) as error:
             raise ModelError(f"{path} isn't JSON: {error}. Start a new run in another folder.") from error
         if not isinstance(begun, dict):
             raise ModelError(f"{path} must hold a JSON object, but holds {begun!r:.60}. Start a new run.")
