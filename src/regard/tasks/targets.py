@@ -4,7 +4,6 @@ The network has `outputs` outputs for each target. A classifier has one target f
 item of a source.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_fro
 
 # The index of a label that doesn't occur in training: every prediction is wrong.
 _NEW = IGNORED - 1
+_LARGEST = torch.finfo(torch.float32).max
 
 
 class Target(SavedTarget, ABC):
@@ -71,7 +71,7 @@ class Target(SavedTarget, ABC):
         Example:
             >>> Regression(mean=0.0, spread=1.0).check([[1.5, None], ["cat"]], "examples")
             Traceback (most recent call last):
-            regard.errors.ArgumentError: the target of `examples[1]` must be a finite number or None, but is 'cat'.
+            regard.errors.ArgumentError: the target of `examples[1]` must be a number of float32 or None, but is 'cat'.
         """
         for place, row in enumerate(rows):
             for target in row:
@@ -445,8 +445,8 @@ class Regression(Target):
     @classmethod
     def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Regression":
         numbers = [each for each in targets if each is not None]
-        if not numbers or not all(map(_finite, numbers)):
-            raise ArgumentError(f"`{argument}` must be finite numbers, at least one, but are not.")
+        if not numbers or not all(map(_holdable, numbers)):
+            raise ArgumentError(f"`{argument}` must be numbers of float32, at least one, but are not.")
         known = torch.tensor(numbers, dtype=torch.float64)
         # If all numbers are equal, there is no spread and nothing to learn.
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
@@ -457,10 +457,10 @@ class Regression(Target):
 
     @property
     def expected(self) -> str:
-        return "a finite number or None"
+        return "a number of float32 or None"
 
     def is_valid(self, target: Any) -> bool:
-        return target is None or (self.accepts(target) and _finite(target))
+        return target is None or (self.accepts(target) and _holdable(target))
 
     @property
     def outputs(self) -> int:
@@ -532,9 +532,10 @@ def _question_names(target: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _finite(number: float) -> bool:
+def _holdable(number: float) -> bool:
+    """Whether float32, in which models compute, can hold a number: the square of a larger one may be infinite."""
     try:
-        return math.isfinite(number)
+        return abs(float(number)) <= _LARGEST
     except OverflowError:  # an integer that is larger than any float
         return False
 
@@ -557,4 +558,4 @@ def _check_names(what: str, names: Any) -> None:
         raise ArgumentError(f"`{what}` must be a list of strings, but is {names!r:.60}.")
     for name in names:
         if names.count(name) > 1:
-            raise ArgumentError(f"`{what}` must be distinct, but has {name!r} twice.")
+            raise ArgumentError(f"`{what}` must be distinct, but has {name!r:.60} twice.")
