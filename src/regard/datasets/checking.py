@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.datasets.columns import ColumnNames
 from regard.datasets.dataset import Dataset
-from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
+from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates, fold_spelling
 from regard.datasets.example import Example
 from regard.datasets.fetching import Progress
 from regard.datasets.label_renaming import check_label_names, labels_of, rename_labels
@@ -112,15 +112,25 @@ def check(
         ]
         for problem in _empty_texts(read, next(iter(paths.values()))[1]):
             problems.setdefault(problem)
-    key = canonical_smiles if source.dataset is not None and source.dataset.modality == "molecule" else None
     return Report(
         source.name,
         label or "",
         tuple(reports),
-        count_duplicates(read, fold=source.fold, key=key),
+        _duplicates(read, source),
         (*_shortened([*problems]), *_unseen_in_training(reports)),
         of_words=source.is_treebank,
     )
+
+
+def _duplicates(read: Mapping[str, Sequence[Any]], source: DataSource) -> Duplicates:
+    """The duplicates, by what the same example may look like in files that somebody else wrote."""
+    known = source.dataset
+    if known is not None:
+        key = canonical_smiles if known.modality == "molecule" else None
+        return count_duplicates(read, fold=source.fold, key=key)
+    # Only molecules have a group in a user's own tables, their scaffold.
+    molecules = any(getattr(each, "group", None) is not None for examples in read.values() for each in examples[:1])
+    return count_duplicates(read, fold=fold_spelling, key=canonical_smiles if molecules else None)
 
 
 def _paths(source: DataSource, progress: Progress | None) -> dict[str, tuple[str, Path]]:
