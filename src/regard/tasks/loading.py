@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.files import looks_like_path
 from regard.tasks.bounded import Bounded, TooLargeError
 from regard.tasks.folders import find_folder
 from regard.tasks.model import SEEN
@@ -94,7 +95,7 @@ def load(name_or_folder: str | Path) -> Any:
     if isinstance(name_or_folder, str) and name_or_folder in known:
         return _load(known[name_or_folder], name_or_folder)
     folder = find_folder(name_or_folder, FILES)
-    is_name = isinstance(name_or_folder, str) and os.sep not in name_or_folder and "/" not in name_or_folder
+    is_name = isinstance(name_or_folder, str) and not looks_like_path(name_or_folder)
     if is_name and (not name_or_folder or not folder.exists()):
         error = UnknownNameError("model", str(name_or_folder), known)
         # Added afterwards, so that "or a folder" isn't suggested as a name.
@@ -112,7 +113,7 @@ def _load(folder: Path, name: str) -> Any:
     tensors, description = read_model(folder)
     if description["kind"] not in TASKS:
         known = " or ".join(repr(kind) for kind in TASKS)
-        raise ModelError(f"{folder / DESCRIPTION} must be of kind {known}, but is {description['kind']!r}.")
+        raise ModelError(f"{folder / DESCRIPTION} must be of kind {known}, but is {description['kind']!r:.60}.")
     kind = TASKS[description["kind"]].model
     try:
         recipe = Recipe.from_json(description["recipe"])
