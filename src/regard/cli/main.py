@@ -5,6 +5,7 @@ No slow module is imported here or at the top of a command's file: `regard --hel
 
 import errno
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -28,10 +29,11 @@ from regard.cli.say import say
 from regard.cli.see import see
 from regard.cli.serve import serve
 from regard.cli.short_names import SHORT_NAMES, command_of
+from regard.cli.standard_output import discard_output
 from regard.cli.steps import steps
 from regard.cli.tag import tag
 from regard.cli.usage import as_typed, is_usage_error, usage_sentence
-from regard.errors import ArgumentError, RecordWarning, RegardError, UnreliablePrediction
+from regard.errors import ArgumentError, DataError, RecordWarning, RegardError, UnreliablePrediction
 from regard.version import __version__
 
 __all__ = ["app", "main"]
@@ -120,7 +122,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif words == ["version"]:
         words = ["--version"]
     _mend_streams()
+    _mend_size()
     try:
+        _check_working_folder()
         code = _invoke(words)
         sys.stdout.flush()
     except SystemExit as error:
@@ -167,6 +171,18 @@ def _invoke(words: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _check_working_folder() -> None:
+    """Check that the working folder is there: libraries end the process where it isn't, with sentences of their own.
+
+    Raises:
+        DataError: it was deleted.
+    """
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise DataError(f"the working folder can't be used ({error.strerror}). Change to one that is there.") from error
+
+
 def _sentence(error: Exception, words: Sequence[str]) -> str:
     """The error message, in one line."""
     if is_usage_error(error):
@@ -180,7 +196,8 @@ def _sentence(error: Exception, words: Sequence[str]) -> str:
     if isinstance(error, OSError):
         reason = error.strerror or str(error) or type(error).__name__
         return f"{error.filename}: {reason}." if error.filename is not None else f"{reason}."
-    if isinstance(error, MemoryError):
+    # PyTorch has no class of its own for it on a CPU.
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error)):
         return "there isn't enough memory for this."
     said = str(error).strip().splitlines()
     return (
@@ -214,11 +231,17 @@ def _mend_streams() -> None:
                 reconfigure(errors="backslashreplace")
 
 
+def _mend_size() -> None:
+    """Forget a size of the terminal that is none: rich takes 0, of a shell that doesn't know it, and prints nothing."""
+    for name in ("COLUMNS", "LINES"):
+        if (size := os.environ.get(name)) is not None and not re.fullmatch("[1-9][0-9]{0,3}", size):
+            del os.environ[name]
+
+
 def _give_up_output() -> None:
-    """Discard the buffer of an unwritable standard output: at exit, Python would try to write it and complain."""
+    """Discard the buffer of a standard output that can't be written."""
     try:
         sys.stdout.flush()
     except OSError as error:
         if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
