@@ -188,6 +188,7 @@ def test_a_cell_may_be_as_long_as_a_line(tmp_path):
         ('{"text": "a", "label": "b"}\n{"text"', 2, "it isn't JSON ("),
         ("[1]", 1, "a line must be a JSON object, but is [1]."),
         ("[" * 100_000, 1, "it isn't JSON ("),
+        ('{"text": "\\ud800", "label": "b"}', 1, "the column `text` must be a text, but has half a character, as '"),
         ('{"text": 1.5, "label": "b"}', 1, "the column `text` must be a text, but is 1.5."),
         ('{"text": "a", "number": true}', 1, "the column `number` must be a number, but is True."),
         ('{"text": "a", "number": NaN}', 1, "the column `number` must be a number, but is nan."),

@@ -18,6 +18,7 @@ from regard.datasets.tagged_sentence import TaggedSentence
 from regard.datasets.treebank import LABELS
 from regard.errors import DataError, UnknownNameError
 from regard.inputs import FOLDINGS
+from regard.page.numbers import counted
 
 __all__ = ["Report", "SplitReport", "check"]
 
@@ -205,7 +206,11 @@ def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[s
         split: sum(isinstance(each.source, str) and not each.source.strip() for each in examples)
         for split, examples in read.items()
     }
-    return [f"{path}: {count} of the texts in {split} are empty." for split, count in counts.items() if count]
+    return [
+        f"{path}: {count} of the texts in {split} {'is' if count == 1 else 'are'} empty."
+        for split, count in counts.items()
+        if count
+    ]
 
 
 def _shortened(problems: list[str]) -> list[str]:
@@ -216,8 +221,8 @@ def _shortened(problems: list[str]) -> list[str]:
 def _unseen_in_training(reports: Sequence[SplitReport]) -> list[str]:
     trained = next((set(report.labels) for report in reports if report.split == "train"), set())
     return [
-        f"{report.path}: {len(new)} labels never stand in the training split, so no model can learn them: "
-        f"{', '.join(new[:8])}."
+        f"{report.path}: {counted(len(new), 'label')} never {'stands' if len(new) == 1 else 'stand'} in the training "
+        f"split, so no model can learn {'it' if len(new) == 1 else 'them'}: {', '.join(new[:8])}."
         for report in reports
         if trained and (new := sorted(set(report.labels) - trained))
     ]

@@ -200,6 +200,8 @@ def _text(row: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> s
     text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, bool | int) else None
     if text is None:
         raise ValueError(f"the column `{name}` must be a text, but is {value!r:.40}")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"the column `{name}` must be a text, but has half a character, as {value!r:.40} has")
     if not (text.strip() or may_be_empty):
         raise ValueError(f"the column `{name}` is empty")
     return text

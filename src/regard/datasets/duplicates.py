@@ -21,6 +21,9 @@ from regard.inputs.sound import Sound
 
 __all__ = ["Duplicates", "canonical_smiles", "count_duplicates", "duplicate_key", "fold_spelling"]
 
+# RDKit walks from atom to atom on the stack, which a chain of 20,000 fills.
+_MOST_ATOMS = 4000
+
 
 @dataclass(frozen=True)
 class Duplicates:
@@ -134,6 +137,8 @@ def fold_spelling(text: str) -> str:
 def canonical_smiles(smiles: str) -> str:
     """The canonical SMILES of a molecule, which can be written in many ways: the key by which molecules are compared.
 
+    One of more than 4,000 atoms is compared as it is written.
+
     Raises:
         ArgumentError: it isn't a molecule; see `read_smiles`.
 
@@ -141,4 +146,7 @@ def canonical_smiles(smiles: str) -> str:
         >>> canonical_smiles("OCC") == canonical_smiles("C(O)C")
         True
     """
-    return require("rdkit.Chem", extra="molecule").MolToSmiles(read_smiles(smiles))
+    read = read_smiles(smiles)
+    if read.GetNumAtoms() > _MOST_ATOMS:
+        return smiles.strip()
+    return require("rdkit.Chem", extra="molecule").MolToSmiles(read)

@@ -17,6 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from regard.errors import ArgumentError, ModelError
 from regard.inputs import IGNORED
+from regard.page.numbers import counted
 from regard.tasks.calibration import Calibration, best_temperature, calibration_error
 from regard.tasks.measure import ACCURACY, Measure
 from regard.tasks.ranking import area_under_roc
@@ -269,7 +270,7 @@ class Label(Target):
 
     @property
     def description(self) -> str:
-        return f"{len(self.names)} labels"
+        return counted(len(self.names), "label")
 
 
 @dataclass(frozen=True)
@@ -412,7 +413,7 @@ class MultiLabel(Target):
 
     @property
     def description(self) -> str:
-        return f"{len(self.names)} questions"
+        return counted(len(self.names), "question")
 
 
 @dataclass(frozen=True)

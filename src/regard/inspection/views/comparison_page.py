@@ -166,8 +166,9 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     for each in (items[row] for row in rows):
         weights = ["" if weight is None else percent(weight) for weight in each.weights]
         difference = "no partner" if None in each.numbers else ""
-        if None not in each.weights and each.difference is not None:
-            difference = percent_change(*each.weights)
+        one, other = each.weights
+        if one is not None and other is not None:
+            difference = percent_change(one, other)
         changes = [
             "" if outcome is None else f"{change_text(outcome, kind, place)} {said(outcome)}".rstrip()
             for outcome, kind, place in zip(each.hidden, kinds, places, strict=True)
