@@ -209,7 +209,7 @@ class TestNumber:
 
     @pytest.mark.parametrize("targets", [[], [None], [1.0, math.inf], [math.nan], [10**400]])
     def test_no_numbers(self, targets):
-        with pytest.raises(ArgumentError, match="must be numbers of float32, at least one"):
+        with pytest.raises(ArgumentError, match="must be finite numbers of float32, at least one"):
             Regression.fit(targets)
 
 

@@ -447,7 +447,7 @@ class Regression(Target):
     def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Regression":
         numbers = [each for each in targets if each is not None]
         if not numbers or not all(map(_holdable, numbers)):
-            raise ArgumentError(f"`{argument}` must be numbers of float32, at least one, but are not.")
+            raise ArgumentError(f"`{argument}` must be finite numbers of float32, at least one, but are not.")
         known = torch.tensor(numbers, dtype=torch.float64)
         # If all numbers are equal, there is no spread and nothing to learn.
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)

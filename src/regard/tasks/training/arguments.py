@@ -10,8 +10,6 @@ from regard.tasks.recipe import Recipe
 
 __all__ = ["check_count", "check_data", "check_examples", "check_recipe"]
 
-_MOST_AT_A_TIME = 1024
-
 
 def check_examples(examples: Any) -> None:
     """Raise an error if a recipe is passed as the examples."""
@@ -44,10 +42,8 @@ def check_data(data: Any) -> None:
         raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}.") from error
 
 
-def check_count(name: str, count: Any) -> None:
-    """Raise an error unless a number of threads or processes is an integer from 1 to 1,024.
-
-    The libraries that start threads end the process if the system has no room for as many.
-    """
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_AT_A_TIME:
-        raise ArgumentError(f"`{name}` must be a whole number from 1 to {_MOST_AT_A_TIME:,}, but is {count!r:.60}.")
+def check_count(name: str, count: Any, most: int | None = None) -> None:
+    """Raise an error unless a number of threads or processes is an integer from 1 to `most`; None: of at least 1."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1 or (most is not None and count > most):
+        wanted = "a whole number, 1 or more" if most is None else f"a whole number from 1 to {most:,}"
+        raise ArgumentError(f"`{name}` must be {wanted}, but is {count!r:.60}.")
