@@ -45,8 +45,26 @@ __all__ = [
 ]
 
 
+_LONGEST = 2000  # characters of a message; what is longer quotes data that nobody reads
+
+
 class RegardError(Exception):
-    """The base class of all errors that regard raises on purpose."""
+    """The base class of all errors that regard raises on purpose.
+
+    What a message quotes may be of any length, such as a cell of a megabyte. It is cut in its middle, since the next
+    step stands at its end.
+
+    Example:
+        >>> len(str(RegardError("x" * 1_000_000)))
+        2000
+    """
+
+    def __str__(self) -> str:
+        told = super().__str__()
+        if len(told) <= _LONGEST:
+            return told
+        end = _LONGEST // 4
+        return f"{told[: _LONGEST - end - 3]}...{told[-end:]}"
 
 
 class ArgumentError(RegardError, ValueError):
@@ -153,7 +171,7 @@ class UnknownNameError(ArgumentError):
         listed = ", ".join(known) or "(none)"
         if near and see and len(known) > _MOST_LISTED:
             listed, hint = f"{len(known)} names", f"{hint} See {see}."
-        super().__init__(f"`{argument}` must be one of {listed}, but is {name!r}.{hint}")
+        super().__init__(f"`{argument}` must be one of {listed}, but is {name!r:.60}.{hint}")
 
     def __reduce__(self) -> Any:
         # Errors are pickled when a worker process passes them to its parent.

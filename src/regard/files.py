@@ -1,17 +1,67 @@
 """Atomic writing of files: a kill, Ctrl-C or a full disk leaves the old file or the new one, never a part of it.
 
-And suggestions for a path that doesn't exist.
+And reading of files that users name: regular ones alone, of a bounded size; and suggestions for a path that doesn't
+exist.
 """
 
 import difflib
 import errno
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-__all__ = ["similar_paths", "write_bytes", "write_json", "write_text"]
+__all__ = [
+    "looks_like_path",
+    "open_regular",
+    "read_regular",
+    "similar_paths",
+    "write_bytes",
+    "write_json",
+    "write_text",
+]
+
+
+def looks_like_path(text: str | Path) -> bool:
+    """Whether a text is meant as a path where a name would do as well: it has a separator or a suffix.
+
+    Example:
+        >>> [looks_like_path(text) for text in ("reviews.csv", "mine/", "ud-english-ewt")]
+        [True, True, False]
+    """
+    text = os.fspath(text)
+    return os.sep in text or "/" in text or bool(Path(text).suffix)
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a regular file to read its bytes: what is read from a pipe may never begin, and from a device never end.
+
+    Raises:
+        OSError: there is no such file, it can't be opened, or it is a folder, a pipe or a device.
+    """
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
+    return Path(path).open("rb")
+
+
+def read_regular(path: str | Path, most: int) -> bytes:
+    """Read the bytes of a regular file.
+
+    Args:
+        path: the file.
+        most: the size in bytes above which nothing is read.
+
+    Raises:
+        OSError: as in `open_regular`, or it is larger.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"it has {size:,} bytes, and may have {most:,}", str(path))
+        return file.read(most)
 
 
 def similar_paths(path: str | Path, ending: str = "") -> list[str]:

@@ -1,6 +1,8 @@
 import errno
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,6 +102,165 @@ def test_usage_errors_are_one_line_and_2(capsys, words, message):
     assert "Value error" not in err
     if message:
         assert message in err
+
+
+COUNTS = {
+    "--top": [
+        ["tag", "a"],
+        ["predict", "m", "a"],
+        ["classify", "a"],
+        ["evaluate", "m", "--data", "d"],
+        ["see", "m", "a"],
+    ],
+    "--threads": [["train", "tagger", "--data", "d", "--out", "o"]],
+    "--devices": [["train", "classifier", "--data", "d", "--out", "o"]],
+    "--processes": [["compare", "d", "--vary", "a=b", "--out", "o"], ["lab", "self"]],
+    "--seeds": [
+        ["compare", "d", "--vary", "a=b", "--out", "o"],
+        ["replace", "a", "b", "c", "--out", "o"],
+        ["lab", "self"],
+    ],
+    "--epochs": [["replace", "a", "b", "c", "--out", "o"]],
+    "--port": [["serve"]],
+}
+
+
+@pytest.mark.parametrize(("option", "words"), [(option, words) for option, each in COUNTS.items() for words in each])
+def test_a_count_that_nobody_means_is_refused(capsys, option, words):
+    assert main([*words, option, "1" + "0" * 30]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(rf"regard: `{option}` must be \d+ or less, but is 10+\. See regard .* --help\.\n", said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "classifier", "--data", "PATH", "--out", "out"],
+        ["train", "tagger", "--data", "PATH", "--out", "out"],
+        ["compare", "PATH", "--vary", "score=dot", "--out", "out"],
+        ["replace", "rnn", "attention", "english-pos", "--data", "PATH", "--out", "out"],
+        ["evaluate", "english-pos", "--data", "PATH"],
+        ["data", "check", "PATH"],
+    ],
+)
+@pytest.mark.parametrize("path", ["reviews.csv", "reviews.conllu", "mine/", "mine/reviews", "reviews.data"])
+def test_data_that_are_not_there_are_no_unknown_name(tmp_path, monkeypatch, capsys, words, path):
+    monkeypatch.chdir(tmp_path)
+    assert main([path if word == "PATH" else word for word in words]) == 1
+    assert f"regard: {path}: there is no such file or folder.\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["predict", "mine.model", "a"], "There is no model folder mine.model."),
+        (["see", "mine.safetensors"], "mine.safetensors: the file must be one that Seen.save wrote, but can't be read"),
+        (["steps", "mine/steps"], "mine/steps: there is no such file."),
+    ],
+)
+def test_another_file_that_is_not_there_is_no_unknown_name(tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    assert f"regard: {said}" in capsys.readouterr().err
+
+
+def test_a_pipe_or_a_device_is_not_read(tmp_path, monkeypatch, capsys):
+    """What is read from a pipe may never begin, and from a device never end."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.wav", "a.png", "recipe.json", "a.safetensors", "a.csv", "a.npy", "a.conllu", "a.json"):
+        os.mkfifo(name)
+        os.symlink("/dev/zero", f"zero-{name}")
+    (tmp_path / "good.csv").write_text("text,label\n" + "".join(f"{i},{i % 2}\n" for i in range(60)))
+    for name, *words in (
+        ("a.wav", "predict", "spoken-digit"),
+        ("a.png", "predict", "written-digit"),
+        ("recipe.json", "train", "classifier", "--data", "good.csv", "--out", "o", "--recipe"),
+        ("a.safetensors", "check"),
+        ("a.safetensors", "see"),
+        ("a.csv", "data", "check"),
+        ("a.npy", "data", "check"),
+        ("a.conllu", "data", "check"),
+        ("a.csv", "steps"),
+        ("a.json", "steps"),
+    ):
+        for each in (name, f"zero-{name}"):
+            assert main([*words, each]) in (1, 2)
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert err.startswith("regard: ")
+            assert err.count("\n") == 1
+            assert each in err
+
+
+def test_a_class_of_a_pipe_is_not_read(tmp_path, capsys):
+    for kind in ("cat", "dog"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "0.png").write_text(kind)
+        os.mkfifo(tmp_path / kind / "1.png")
+        os.symlink("/dev/zero", tmp_path / kind / "2.png")
+    for words in (["data", "check", str(tmp_path)], ["train", "classifier", "--data", str(tmp_path), "--out", "o"]):
+        assert main(words) == 1
+        said = "".join(capsys.readouterr())
+        assert "1.png: it is not a file that can be read." in " ".join(said.split())
+
+
+def test_a_large_recipe_is_not_read(tmp_path, capsys):
+    (tmp_path / "good.csv").write_text("text,label\n" + "".join(f"{i},{i % 2}\n" for i in range(60)))
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(1 << 40)
+    words = ["train", "classifier", "--data", str(tmp_path / "good.csv"), "--out", str(tmp_path / "o"), "--recipe"]
+    assert main([*words, str(tmp_path / "large.json")]) == 2
+    assert "it has 1,099,511,627,776 bytes, and may have 1,048,576" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", ["0", "-1", "²", "9" * 5000, "1000000000", ""])
+def test_a_terminal_of_any_width_shows_all(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["tag", "I saw"]) == 0
+    out = capsys.readouterr().out
+    assert "PRON" in out
+    assert len(out) < 100_000
+
+
+def test_a_working_folder_that_was_deleted_is_a_sentence(tmp_path):
+    (tmp_path / "gone").mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); from regard.__main__ import run; run()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "tag", "I saw"], cwd=tmp_path / "gone", capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("regard: the working folder can't be used (No such file or directory).")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["see", "english-pos", "I saw .", "--html", "a.html"],
+        ["see", "english-pos", "I saw .", "--html", "a.html", "--format", "json"],
+        ["see", "english-pos", "I saw .", "--html", "a.html", "--compare-input", "I ."],
+        ["tag", "I saw .", "--html", "a.html"],
+        ["steps", "--figure", "a.svg"],
+    ],
+)
+def test_a_file_is_written_though_the_pipe_is_closed(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    with open(os.devnull, "w") as nothing:
+
+        class Closed(io.StringIO):
+            """Standard output whose reader has ended."""
+
+            encoding = "utf-8"
+
+            def write(self, text):
+                raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+            def fileno(self):
+                return nothing.fileno()
+
+        monkeypatch.setattr(sys, "stdout", Closed())
+        assert main(words) == 0
+    assert os.path.getsize("a.html" if "--html" in words else "a.svg") > 1000
 
 
 def test_the_columns_of_a_file_are_no_options(capsys, tmp_path):

@@ -258,7 +258,7 @@ def test_the_one_data_set_that_gives_sounds_is_named(data, step, tmp_path, capsy
         (
             "text,target",
             "tagger",
-            "is tables, with one target for each source. Take regard train classifier, or regard train seq2seq.",
+            "holds tables, with one target for each source. Take regard train classifier, or regard train seq2seq.",
         ),
         ("text,sound", "classifier", "has a sound. Take regard train synthesis."),
         ("text,number", "seq2seq", "has a number. Take regard train classifier."),

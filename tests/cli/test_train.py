@@ -61,6 +61,10 @@ def test_train_saves_a_judged_model_and_says_what_is_next(words, capsys):
     assert "epoch 3/3" in progress
     assert "\x1b" not in said + progress
     assert "95% interval" in said
+    # In the words of the progress, and as it writes numbers.
+    assert re.search(r"dev accuracy [\d.]+ %  best", progress)
+    assert said.split("\n")[2].split()[:2] == ["split", "accuracy"]
+    assert re.search(r"^dev +[\d.]+ %", said, re.MULTILINE)
     assert f"regard tag --model {out} -- 'I saw a saw .'" in " ".join(said.split())
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
     for text in ("# Tagger of bank: UPOS", "| dev | ", "toy-train.conllu", "train: 3 sentences, 11 words"):

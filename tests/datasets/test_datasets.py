@@ -97,7 +97,7 @@ def test_check_counts_what_there_is(folder):
     assert report.duplicates.shared == {("train", "dev"): 1, ("train", "test"): 2, ("dev", "test"): 0}
     assert len(report.problems) == 1
     assert (
-        "toy-dev.conllu: 1 labels never stand in the training split, so no model can learn them: NUM."
+        "toy-dev.conllu: 1 label never stands in the training split, so no model can learn it: NUM."
         in report.problems[0]
     )
 

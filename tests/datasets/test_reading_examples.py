@@ -7,7 +7,7 @@ import hashlib
 import pytest
 import torch
 
-from regard.datasets import DatasetFile, check, count_duplicates, fetch, find, find_source, read
+from regard.datasets import DatasetFile, canonical_smiles, check, count_duplicates, fetch, find, find_source, read
 from regard.datasets import fetching as fetching_room
 from regard.datasets.example import Example
 from regard.errors import ArgumentError, DataError, MissingExtraError
@@ -196,6 +196,27 @@ def test_a_graph_in_every_split_is_no_leak():
     assert sum(sum(each.labels.values()) for each in report.splits) == 34
 
 
+@pytest.mark.parametrize(
+    ("column", "one", "other"),
+    [("text", "a warm  film", "A Warm film "), ("text", "café", "cafe\u0301"), ("smiles", "OCC", "[2H]OCC")],
+)
+def test_an_example_that_is_written_otherwise_is_the_same_one(tmp_path, column, one, other):
+    for split, source in (("train", one), ("test", other)):
+        (tmp_path / f"{split}.csv").write_text(f"{column},label\n{source},yes\n", "utf-8")
+    assert check(tmp_path).duplicates.shared == {("train", "test"): 1}
+
+
+def test_a_molecule_too_large_to_be_written_canonically_is_compared_as_it_is():
+    assert canonical_smiles("C" * 20_000 + " ") == "C" * 20_000
+
+
+def test_words_of_own_sentences_are_compared_without_capitals(tmp_path):
+    for split, word in (("train", "Saw"), ("test", "saw")):
+        line = "\t".join(("1", word, "_", "VERB", *"______"))
+        (tmp_path / f"{split}.conllu").write_text(f"{line}\n", "utf-8")
+    assert check(tmp_path).duplicates.shared == {("train", "test"): 1}
+
+
 def test_own_tables_are_looked_over(tmp_path):
     (tmp_path / "train.csv").write_text("text,label\ngood film,pos\nbad film,neg\n", "utf-8")
     (tmp_path / "dev.csv").write_text("text,label\ngood film,pos\n,neg\nhm,odd\nmore\n", "utf-8")
@@ -204,7 +225,7 @@ def test_own_tables_are_looked_over(tmp_path):
     assert report.duplicates.shared == {("train", "dev"): 1}
     broken, empty, new = report.problems
     assert "dev.csv, line 5" in broken
-    assert "1 of the texts in dev are empty" in empty
-    assert "never stand in the training split, so no model can learn them: odd" in new
+    assert "1 of the texts in dev is empty" in empty
+    assert "never stands in the training split, so no model can learn it: odd" in new
     alone = check(tmp_path / "train.csv")
     assert [(split.split, split.labels) for split in alone.splits] == [("all", {"pos": 1, "neg": 1})]

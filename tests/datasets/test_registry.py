@@ -284,7 +284,7 @@ def test_check_reports_what_is_wrong_with_real_examples():
     assert report.duplicates.distinct == 0
     assert sum(report.duplicates.within.values()) == 64
     reviews = check("chinese-hotel-reviews")
-    assert [problem.split(": ")[1] for problem in reviews.problems] == ["1 of the texts in test are empty."]
+    assert [problem.split(": ")[1] for problem in reviews.problems] == ["1 of the texts in test is empty."]
     assert reviews.duplicates.distinct == 0
     sentences = check("sst2")
     assert sentences.problems == ()

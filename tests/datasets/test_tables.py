@@ -132,6 +132,14 @@ BROKEN = {
     ),
     "no number": ("text,number\na,1_0\n", None, 2, "the column `number` must be a number, but is '1_0'."),
     "not a number": ("text,number\na,nan\n", None, 2, "the column `number` must be a number, but is 'nan'."),
+    "too large": (
+        "text,number\na,1e308\n",
+        None,
+        2,
+        "the column `number` must be a number that float32 can hold, but is '1e308'.",
+    ),
+    "a cell of a megabyte": ("text,number\na," + "x" * 1_000_000 + "\n", None, 2, "must be a number, but is 'xxx"),
+    "a name of a megabyte": ("text," + "x" * 1_000_000 + "\na,1\n", None, 1, "Say which is the target"),
     "infinite": ("text,number\na,1e999\n", None, 2, "the column `number` must be a number"),
     "no such column": ("text,labl\na,b\n", Columns(), 2, "`column` must be one of text, labl, but is 'label'. Did you"),
     "no such file": ("path,label\na.wav,b\n", None, 2, "there is no file "),
@@ -157,6 +165,21 @@ def test_a_broken_row_is_named(tmp_path, name):
     assert str(caught.value).startswith(f"{tmp_path / 'a.csv'}, line {line}: ")
     assert message in str(caught.value)
     assert not str(caught.value).endswith(("..", "?."))
+    assert len(str(caught.value)) <= 2000
+
+
+def test_rows_that_are_not_utf8_are_skipped_alone(tmp_path):
+    content = b'text,label\na,yes\n"caf\xe9\nb",no\nc,\xff\n"d\ne",yes\nf,\n'
+    problems = []
+    assert read(tmp_path, content, on_error=problems.append) == [Example("a", "yes"), Example("d\ne", "yes")]
+    assert [each.line for each in problems] == [3, 5, 8]
+    with pytest.raises(DataError, match="line 1: byte 4"):
+        read(tmp_path, b"tex\xe9,label\na,yes\n", on_error=problems.append)
+
+
+def test_a_cell_may_be_as_long_as_a_line(tmp_path):
+    text = "word " * 50_000
+    assert read(tmp_path, f"text,label\n{text},yes\n") == [Example(text, "yes")]
 
 
 @pytest.mark.parametrize(
@@ -165,6 +188,7 @@ def test_a_broken_row_is_named(tmp_path, name):
         ('{"text": "a", "label": "b"}\n{"text"', 2, "it isn't JSON ("),
         ("[1]", 1, "a line must be a JSON object, but is [1]."),
         ("[" * 100_000, 1, "it isn't JSON ("),
+        ('{"text": "\\ud800", "label": "b"}', 1, "the column `text` must be a text, but has half a character, as '"),
         ('{"text": 1.5, "label": "b"}', 1, "the column `text` must be a text, but is 1.5."),
         (r'{"text": "a", "label": "b\ud800"}', 1, "the column `label` holds half of a character (a lone surrogate)"),
         ('{"text": "a", "number": true}', 1, "the column `number` must be a number, but is True."),

@@ -90,6 +90,12 @@ HOSTILE = {
     "no empty line": (word(1, "I") + "\n" + word(1, "saw"), 9, "2 is due, but the ID is 1."),
     "a range backwards": (word("2-1", "saw"), 8, "must be a range of words that follow, as 3-4, but is 2-1."),
     "a range too late": (word(1, "I") + "\n" + word("1-2", "saw"), 9, "words that follow, as 3-4, but is 1-2."),
+    "a range past the sentence": (
+        word(1, "I") + "\n" + word("2-9", "can't") + "\n" + word(2, "ca") + "\n" + word(3, "n't") + "\n\n" + SAW,
+        9,
+        "the multiword token 2-9 reaches past its sentence, whose last word is 3.",
+    ),
+    "a range at the end": (word("1-2", "I") + "\n" + word(1, "I"), 8, "1-2 reaches past its sentence, whose last wo"),
     "no word": (word(1, ""), 8, "the FORM (column 2), the word itself, is empty."),
     "a blank word": (word(1, "\u3000"), 8, "the FORM (column 2), the word itself, is empty."),
     "two spaces": (word(1, "New  York"), 8, "a column has two spaces in a row, which CoNLL-U does not allow."),

@@ -133,7 +133,12 @@ def test_a_salt_stays_one_graph():
 
 def test_hydrogens_are_not_nodes_and_one_atom_is_a_graph():
     assert molecule("[H]C([H])([H])O").names == ("C1", "O2")
-    assert molecule("[2H]C").names == ("H1", "C2")
+    assert molecule("[2H]C").names == ("C1",)
+    assert torch.equal(RICH.graph("[2H]O[3H]").vectors, RICH.graph("O").vectors)
+    assert molecule("[2H][2H]").names == ("H1", "H2")
+    # A centre of four different neighbours stays one, one that has two hydrogens is none.
+    assert torch.equal(RICH.graph("C[C@]([2H])(O)F").vectors, RICH.graph("C[C@]([H])(O)F").vectors)
+    assert torch.equal(RICH.graph("C[C@@H]([2H])O").vectors, RICH.graph("CCO").vectors)
     methane = RICH.graph(" C\n")
     assert methane.edges.shape == (2, 0)
     assert methane.vectors.shape == (1, RICH.width)
@@ -191,6 +196,12 @@ def test_scaffolds():
 
 
 ALCOHOLS = ("CO", "CCO", "CCCCO", "Oc1ccccc1")
+
+
+def test_the_scaffold_of_a_molecule_too_large_for_memory_is_refused():
+    assert scaffold("C" * 20_000) == ""
+    with pytest.raises(ArgumentError, match=r"of 10,000 atoms at most, to have a scaffold, but has 20,003"):
+        scaffold("C1CC1" + "C" * 20_000)
 
 
 def test_descriptors_by_hand():

@@ -145,7 +145,7 @@ def test_a_picture_is_its_patches(tmp_path):
     assert record.outcomes.places[0].query == 0
     assert record.outcomes.places[0].label in ("cat", "dog")
     (tmp_path / "no.png").write_bytes(b"no picture")
-    with pytest.raises(DataError, match="must be a picture"):
+    with pytest.raises(DataError, match=r"format is not known"):
         pretrained_case(tmp_path / "vit", str(tmp_path / "no.png"))
 
 

@@ -116,6 +116,7 @@ def test_a_case_says_all_else(write):
             DataError,
             r"mine\.py, line 11: the file raised KeyError: 'x'",
         ),
+        ("def build():\n    raise SystemExit(3)\n", None, DataError, "the file ended the program"),
         ("def build(:\n", None, DataError, r"mine\.py, line 10: the file must be Python, but isn't"),
     ],
 )

@@ -81,8 +81,18 @@ def test_a_broken_line_is_named(tmp_path, broken):
         run_study(COINS, path, processes=1, progress="none")
     assert caught.value.line == 2
     path.write_bytes(b"\xff\xfe\n")
-    with pytest.raises(DataError, match="isn't UTF-8"):
+    with pytest.raises(DataError, match=r"line 1: a line must be a run"):
         read_runs(path)
+
+
+def test_a_last_line_that_ends_within_a_character_is_run_again(tmp_path):
+    path = tmp_path / "coins.jsonl"
+    run_study(COINS, path, processes=1, progress="none")
+    whole = path.read_bytes()
+    path.write_bytes(whole + '{"variant": "中'.encode()[:-1])
+    assert len(read_runs(path)) == 6
+    append_run(path, read_runs(path)[0])
+    assert path.read_bytes() == whole + whole.splitlines(keepends=True)[0]
 
 
 def test_results_of_another_function_are_stale(tmp_path):

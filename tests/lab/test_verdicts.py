@@ -179,6 +179,11 @@ def test_charts_have_the_means():
     assert [round(each.points[0].y, 6) for each in lines[1].series] == [0.5, 0.5]
 
 
+def test_a_chart_keeps_the_capitals_of_a_measure():
+    study = study_of(Claim("a", "b"), Measure("AP", share=True))
+    assert [each.title for each in charts(study, runs_of([(0.5, 0.25)] * 2, "AP"))] == ["AP, time and memory"]
+
+
 def test_an_interval_of_a_fraction_stays_within_its_range():
     (chart,) = charts(study_of(Claim("a", "b")), runs_of([(0.99, 0.01), (0.5, 0.4)]))
     for each in chart.series:

@@ -12,7 +12,7 @@ from page.test_live import HOSTILE
 from page.test_live_colours import PIXELS, colours, image_of
 from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
 from regard.page.modules import style
-from regard.page.numbers import percent
+from regard.page.numbers import percent, percent_change
 
 FIRST = ("I", "saw", "a", "saw", ".")
 SECOND = ("I", "saw", "a", "big", "cat", ".")
@@ -100,7 +100,7 @@ def test_each_view_has_the_numbers_of_numpy(live, request, name):
             sides = [(0, "A", a), (1, "B", b)]
             there = [(side, letter, number) for side, letter, number in sides if number is not None]
             assert attended == [f"{letter}{percent(rows[side][number])}" for side, letter, number in there]
-            assert gap == ("" if None in (a, b) else signed(rows[1][b] - rows[0][a]))
+            assert gap == ("" if None in (a, b) else percent_change(rows[0][a], rows[1][b]).replace("-", "−"))
             outcome = [both[side].outcomes.hidden[number][(query, partner[query])[side]] for side, _, number in there]
             assert mattered == [f"{each[1]}{signed(one.change)}" for each, one in zip(there, outcome, strict=True)]
             assert [each[1:].split()[0] for each in without] == [one.label for one in outcome]

@@ -11,7 +11,7 @@ from regard.inspection.numbered import numbered
 from regard.inspection.summaries import select_weights
 from regard.inspection.views.story_words import change_text, said
 from regard.page.modules import joined
-from regard.page.numbers import percent, probability
+from regard.page.numbers import percent, percent_change, probability
 
 # The texts of each of some views.
 READ = """
@@ -70,7 +70,7 @@ def test_each_view_says_what_python_says(live, record):
         assert found["sentence"] == told.sentence
         rows = [[name, percent(weight)] for name, weight in zip(numbered(record.items), told.weights, strict=True)]
         for row, outcome in zip(rows, told.hidden, strict=False):
-            row.append(typographic(change_text(outcome, kind)))
+            row.append(typographic(change_text(outcome, kind, told.place)))
             if kind != "vectors":
                 row.append(said(outcome))
         assert found["table"] == rows
@@ -120,3 +120,8 @@ def test_numbers_are_written_as_python_writes_them(script):
         )
         expected = [change_text(Outcome("", None, each), kind) for each in [*sizes, 0.0, math.nan]]
         assert texts == [*map(typographic, expected)]
+    pairs = [
+        (one, other) for one, other in zip(fractions, reversed(fractions), strict=True) if math.isfinite(one + other)
+    ]
+    found = script(joined("numbers.js"), "x.map((each) => percentChange(...each))", [*pairs, (0.5, 0.5)])
+    assert found == [typographic(percent_change(*each)) for each in [*pairs, (0.5, 0.5)]]

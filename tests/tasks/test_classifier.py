@@ -369,7 +369,7 @@ OTHERS = {
             "labels",
             r"labels that occur in training \(no, yes\), but|must be a label or None, but|a target that is known",
         ),
-        ("numbers", "must be a finite number or None, but|must hold a target that is known"),
+        ("numbers", "must be a number of float32 or None, but|must hold a target that is known"),
         ("two questions", "as many answers as training had questions, 2, each|must hold a target that is known"),
     ],
 )
@@ -396,7 +396,7 @@ def test_what_is_known_of_empty_sources_alone_is_nothing_to_judge():
         ([(1, 0), (0, 1)], [(1, 0, 1)], r"`dev\[0\]` must be a list of as many answers .*, 2, .* but is \(1, 0, 1\)"),
         ([(1, 0), (0, 1)], [(None, None)], "`dev` must hold a target that is known"),
         ([(None, None)], [(1, 0)], "`examples` must hold a target that is known"),
-        ([1.0, 2.0], [float("nan")], r"`dev\[0\]` must be a finite number or None, but is nan"),
+        ([1.0, 2.0], [float("nan")], r"`dev\[0\]` must be a number of float32 or None, but is nan"),
         (["yes", "no"], ["si"], r"`dev` must have labels that occur in training \(no, yes\), but has none .* 'si'"),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"width": "128"}, "`width` must be a whole number, but is '128'"),
         ({"width": 128.0}, "`width` must be a whole number"),
         ({"layers": True}, "`layers` must be a whole number, but is True"),
-        ({"layers": 0}, "`layers` must be at least 1, but is 0"),
+        ({"layers": 0}, "`layers` must be at least 1 and at most 1000, but is 0"),
         ({"dropout": 1.0}, "`dropout` must be at least 0.0 and below 1.0, but is 1.0"),
         ({"dropout": -0.1}, "`dropout`"),
         ({"learning_rate": 0}, "`learning_rate` must be above 0.0, but is 0"),

@@ -306,8 +306,8 @@ def test_numbers_are_judged_by_source():
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (["a", "a"], r"target of `examples\[0\]` must be a finite number or None, but is 'a'"),
-        ([float("nan")] * 2, "must be a finite number or None, but is nan"),
+        (["a", "a"], r"target of `examples\[0\]` must be a number of float32 or None, but is 'a'"),
+        ([float("nan")] * 2, "must be a number of float32 or None, but is nan"),
         ([None, None], "`examples` must hold a target that is known"),
         (1.0, r"target of `examples\[0\]` must be a list, a label or number for each item, but is 1\.0"),
         ("ab", "must be a list, a label or number for each item, but is 'ab'"),

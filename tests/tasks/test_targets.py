@@ -61,10 +61,10 @@ def test_names_that_are_none(names, message):
         (ALL[1], ["ab"], "must be a list of as many answers as training had questions, 2, each 1, 0 or None"),
         (ALL[1], [(1, 2)], r"each 1, 0 or None, or None, but is \(1, 2\)"),
         (ALL[1], [(None, None)], "`examples` must hold a target that is known, but holds none"),
-        (ALL[2], [1.0, "a"], r"`examples\[1\]` must be a finite number or None, but is 'a'"),
-        (ALL[2], [math.nan], "must be a finite number or None, but is nan"),
-        (ALL[2], [-math.inf], "must be a finite number or None, but is -inf"),
-        (ALL[2], [True], "must be a finite number or None, but is True"),
+        (ALL[2], [1.0, "a"], r"`examples\[1\]` must be a number of float32 or None, but is 'a'"),
+        (ALL[2], [math.nan], "must be a number of float32 or None, but is nan"),
+        (ALL[2], [-math.inf], "must be a number of float32 or None, but is -inf"),
+        (ALL[2], [True], "must be a number of float32 or None, but is True"),
         *[(answer, [], "must hold a target that is known") for answer in ALL],
         *[(answer, [None, None], "must hold a target that is known") for answer in ALL],
     ],
@@ -209,7 +209,7 @@ class TestNumber:
 
     @pytest.mark.parametrize("targets", [[], [None], [1.0, math.inf], [math.nan], [10**400]])
     def test_no_numbers(self, targets):
-        with pytest.raises(ArgumentError, match="must be finite numbers, at least one"):
+        with pytest.raises(ArgumentError, match="must be finite numbers of float32, at least one"):
             Regression.fit(targets)
 
 

@@ -29,7 +29,7 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
     for each in given or ():
         usual, equals, name = each.partition("=")
         if not (usual and equals and name):
-            raise ArgumentError(f"`--column` must be like text=review, but is {each!r}.")
+            raise ArgumentError(f"`--column` must be like text=review, but is {each!r:.60}.")
         if usual == "labels":
             questions.append(name)
             found[usual] = tuple(questions)

@@ -7,7 +7,7 @@ import typer
 from regard.cli.command import command_with
 from regard.cli.comparison_options import ComparisonOptions, ResultsOption
 from regard.cli.duration import parse_minutes
-from regard.cli.options import ColumnOption
+from regard.cli.options import MOST_SEEDS, ColumnOption
 from regard.cli.startup import import_torch
 
 __all__ = ["compare"]
@@ -36,7 +36,9 @@ def _compare(
         None
     ),
     column: ColumnOption = None,
-    seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each candidate in the last round.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", min=2, max=MOST_SEEDS, help="Seeds of each candidate in the last round.")
+    ] = 3,
     options: ComparisonOptions,
 ) -> None:
     """Find the recipe that is best on your data, among all combinations of the values that you name.

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from regard.cli.options import (
+    MOST_PROCESSES,
     ChartForceOption,
     ChartOption,
     ColourOption,
@@ -25,7 +26,8 @@ class ComparisonOptions(NamedTuple):
     """The options that don't depend on what is compared, after those that do."""
 
     processes: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Runs at a time  [default: one for each core]")
+        int | None,
+        typer.Option(metavar="N", min=1, max=MOST_PROCESSES, help="Runs at a time  [default: one for each core]"),
     ] = None
     progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto
     figure: ChartOption = None

@@ -17,6 +17,8 @@ __all__ = ["output_console", "progress_of", "progress_over"]
 
 # In seconds: less is over before anybody has read a progress bar.
 _WORTH_A_BAR = 5.0
+# Each line is padded to the width.
+_WIDEST = 10_000
 
 
 def output_console(*, width: int | None = None, colour: bool | None = None) -> Console:
@@ -27,7 +29,7 @@ def output_console(*, width: int | None = None, colour: bool | None = None) -> C
         colour: None decides by the terminal, NO_COLOR and TERM; True and False insist.
 
     Raises:
-        ArgumentError: `width` is less than 32.
+        ArgumentError: `width` is less than 32, or more than 10,000.
 
     Example:
         >>> output_console(width=40, colour=False).width
@@ -35,6 +37,8 @@ def output_console(*, width: int | None = None, colour: bool | None = None) -> C
     """
     if width is not None and width < NARROWEST:
         raise ArgumentError(f"`--width` must be {NARROWEST} or more, but is {width}.")
+    if width is not None and width > _WIDEST:
+        raise ArgumentError(f"`--width` must be {_WIDEST:,} or less, but is {width}.")
     if colour:
         true = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
         # An explicit option overrides NO_COLOR, as no-color.org recommends.

@@ -6,6 +6,8 @@ from regard.errors import ArgumentError
 
 __all__ = ["parse_minutes"]
 
+_MOST_HOURS = 10_000
+
 _FORM = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
 
@@ -24,4 +26,6 @@ def parse_minutes(option: str, text: str) -> float:
     total = 60 * hours + minutes + seconds / 60
     if not total:
         raise ArgumentError(f"`{option}` must be a time such as 30m, 1h30m or 90s, but is {text!r:.60}.")
+    if total > 60 * _MOST_HOURS:
+        raise ArgumentError(f"`{option}` must be {_MOST_HOURS:,} hours at most, but is {text!r:.60}.")
     return total

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.options import (
+    MOST_LISTED,
     ColourOption,
     ColumnOption,
     Format,
@@ -44,7 +45,9 @@ def evaluate(
     renamed: LabelNamesOption = None,
     skip_broken: SkipBrokenOption = None,
     force: SkipForceOption = False,
-    top: Annotated[int, typer.Option(metavar="N", min=0, help="Number of labels and confusions to list.")] = 8,
+    top: Annotated[
+        int, typer.Option(metavar="N", min=0, max=MOST_LISTED, help="Number of labels and confusions to list.")
+    ] = 8,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
     width: WidthOption = None,

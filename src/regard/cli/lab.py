@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.options import (
+    MOST_PROCESSES,
+    MOST_SEEDS,
     ChartOption,
     ColourOption,
     Format,
@@ -36,12 +38,17 @@ def lab(
         typer.Option(metavar="FOLDER", help="The folder of the results, NAME.jsonl  [default: lab]"),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Run so many seeds  [default: the study's]")
+        int | None, typer.Option(metavar="N", min=1, max=MOST_SEEDS, help="Run so many seeds  [default: the study's]")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Run the full size, which may take hours.")] = False,
     processes: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Run so many at a time  [default: one for each core; timed ones alone]"),
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MOST_PROCESSES,
+            help="Run so many at a time  [default: one for each core; timed ones alone]",
+        ),
     ] = None,
     runs: Annotated[bool, typer.Option("--runs", help="List every run.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the report as an offline page.")] = None,

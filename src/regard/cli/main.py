@@ -5,6 +5,7 @@ No slow module is imported here or at the top of a command's file: `regard --hel
 
 import errno
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -28,11 +29,19 @@ from regard.cli.say import say
 from regard.cli.see import see
 from regard.cli.serve import serve
 from regard.cli.short_names import SHORT_NAMES, command_of
+from regard.cli.standard_output import discard_output
 from regard.cli.steps import steps
 from regard.cli.tag import tag
 from regard.cli.trusted import edits_trusted
 from regard.cli.usage import as_typed, is_usage_error, usage_sentence
-from regard.errors import ArgumentError, RecordWarning, RegardError, UnreliablePrediction, is_out_of_memory
+from regard.errors import (
+    ArgumentError,
+    DataError,
+    RecordWarning,
+    RegardError,
+    UnreliablePrediction,
+    is_out_of_memory,
+)
 from regard.version import __version__
 
 __all__ = ["app", "main"]
@@ -124,7 +133,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif words == ["version"]:
         words = ["--version"]
     _mend_streams()
+    _mend_size()
     try:
+        _check_working_folder()
         with edits_trusted(trusting):
             code = _invoke(words)
         sys.stdout.flush()
@@ -170,6 +181,18 @@ def _invoke(words: list[str]) -> int:
             if more := sum(max(0, count - _MOST_TOLD) for count in told.values()):
                 _say(f"and {more:,} more warnings of this kind.")
     return code if isinstance(code, int) else 0
+
+
+def _check_working_folder() -> None:
+    """Check that the working folder is there: libraries end the process where it isn't, with sentences of their own.
+
+    Raises:
+        DataError: it was deleted.
+    """
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise DataError(f"the working folder can't be used ({error.strerror}). Change to one that is there.") from error
 
 
 def _sentence(error: Exception, words: Sequence[str]) -> str:
@@ -223,11 +246,17 @@ def _mend_streams() -> None:
                 reconfigure(errors="backslashreplace")
 
 
+def _mend_size() -> None:
+    """Forget a size of the terminal that is none: rich takes 0, of a shell that doesn't know it, and prints nothing."""
+    for name in ("COLUMNS", "LINES"):
+        if (size := os.environ.get(name)) is not None and not re.fullmatch("[1-9][0-9]{0,3}", size):
+            del os.environ[name]
+
+
 def _give_up_output() -> None:
-    """Discard the buffer of an unwritable standard output: at exit, Python would try to write it and complain."""
+    """Discard the buffer of a standard output that can't be written."""
     try:
         sys.stdout.flush()
     except OSError as error:
         if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()

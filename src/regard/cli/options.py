@@ -6,6 +6,10 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "MOST_EPOCHS",
+    "MOST_LISTED",
+    "MOST_PROCESSES",
+    "MOST_SEEDS",
     "BothForceOption",
     "ColourOption",
     "ColumnOption",
@@ -33,6 +37,13 @@ __all__ = [
     "Written",
     "WrittenOption",
 ]
+
+
+# More are a mistake, and would take all memory, or end the process where the system has no room for them.
+MOST_EPOCHS = 1_000_000
+MOST_LISTED = 1_000_000
+MOST_PROCESSES = 1024
+MOST_SEEDS = 10_000
 
 
 class Format(StrEnum):
@@ -114,7 +125,13 @@ ListOption = Annotated[
     typer.Option("--file", "-f", metavar="FILE", help="A file, one source on a line; blank lines are skipped."),
 ]
 TopOption = Annotated[
-    int | None, typer.Option(metavar="N", help="List the N items with the most attention  [default: 3 with --map]")
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=MOST_LISTED,
+        help="List the N items with the most attention  [default: 3 with --map]",
+    ),
 ]
 MapOption = Annotated[bool, typer.Option("--map", help="Show all weights as a heat map.")]
 LayerOption = Annotated[int | None, typer.Option(metavar="N", help="Show this layer too  [default: the last]")]

@@ -33,6 +33,7 @@ from regard.cli.options import (
     WrittenOption,
 )
 from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
+from regard.cli.standard_output import outliving_reader
 from regard.cli.startup import import_torch
 from regard.cli.trusted import load
 from regard.errors import ArgumentError
@@ -170,18 +171,20 @@ def answer_all(
         else:
             size, least = 0 if file == "-" else os.path.getsize(file), predicting.worth_a_bar
             progress = progress_over(lines, size, predicting.doing, in_bytes=True, least=least)
+        writes = html is not None or figure is not None or skipped is not None
         with progress as every:
             for place, answered in enumerate(predicting.answers(in_script(every, wanted.script))):
-                if wanted.format is Written.json:
-                    typer.echo(predicting.json(answered))
-                elif wanted.format is Written.csv:
-                    typer.echo(predicting.csv(answered, header=not place), nl=False)
-                elif (page := predicting.page(answered)) is None:
-                    typer.echo(str(answered.prediction))
-                else:
-                    if place:
-                        console.line()
-                    show(page, console, plain=wanted.plain)
+                with outliving_reader(writes):
+                    if wanted.format is Written.json:
+                        typer.echo(predicting.json(answered))
+                    elif wanted.format is Written.csv:
+                        typer.echo(predicting.csv(answered, header=not place), nl=False)
+                    elif (page := predicting.page(answered)) is None:
+                        typer.echo(str(answered.prediction))
+                    else:
+                        if place:
+                            console.line()
+                        show(page, console, plain=wanted.plain)
                 if html is not None:
                     html.add(predicting.html_page(answered), heading=predicting.headed, record=answered.record)
                 if figure is not None:
@@ -200,8 +203,6 @@ def _check(wanted: Wanted, command: str) -> None:
         raise ArgumentError(f"give either sources or -f FILE. See {command} --help.")
     if wanted.skip_broken is not None and wanted.file is None and wanted.sources != ["-"]:
         raise ArgumentError("`--skip-broken` skips lines of a file, but none is given. Give one by -f FILE.")
-    if wanted.top is not None and wanted.top < 0:
-        raise ArgumentError(f"`--top` must be 0 or more, but is {wanted.top}.")
     named = "--layer" if wanted.layer is not None else "--head" if wanted.head is not None else None
     if wanted.top == 0 and named and not wanted.map and wanted.html is None and wanted.figure is None:
         raise ArgumentError(f"`{named}` chooses what to show, but with `--top` 0 nothing is shown. Leave one out.")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.errors import ArgumentError, DataError
+from regard.files import open_regular
 
 if TYPE_CHECKING:
     from regard.inspection import Record, Seen, SeenLayer
@@ -17,7 +18,7 @@ def is_record(path: str) -> bool:
     file = Path(path)
     if file.suffix.lower() == ".safetensors":
         return True
-    with suppress(OSError), file.open("rb") as opened:
+    with suppress(OSError), open_regular(file) as opened:
         start = opened.read(9)
         # The length of the header in eight bytes, and the header, which is JSON. Eight characters of a text would be a
         # length beyond any file.

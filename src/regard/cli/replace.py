@@ -6,7 +6,7 @@ import typer
 
 from regard.cli.command import command_with
 from regard.cli.comparison_options import ComparisonOptions, ResultsOption
-from regard.cli.options import ColumnOption
+from regard.cli.options import MOST_EPOCHS, MOST_SEEDS, ColumnOption
 from regard.cli.startup import import_torch
 
 __all__ = ["replace"]
@@ -24,8 +24,10 @@ def _replace(
     ] = None,
     label: Annotated[str | None, typer.Option(help="What to predict, if there is a choice  [default: by data]")] = None,
     column: ColumnOption = None,
-    epochs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Epochs  [default: the recipe's]")] = None,
-    seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each.")] = 3,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=MOST_EPOCHS, help="Epochs  [default: the recipe's]")
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=2, max=MOST_SEEDS, help="Seeds of each.")] = 3,
     options: ComparisonOptions,
 ) -> None:
     """Train a recipe twice, with OLD and with NEW in its place, and compare them side by side.

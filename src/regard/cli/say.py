@@ -24,6 +24,7 @@ from regard.cli.options import (
 )
 from regard.cli.predict import check_view
 from regard.cli.reading import STANDARD_INPUT, Line, read_file
+from regard.cli.standard_output import outliving_reader
 from regard.cli.startup import import_torch
 from regard.cli.trusted import load
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnreliablePrediction
@@ -136,10 +137,11 @@ def say(
             told.append((f"{place}  {said.sound.seconds:.2f} s{cut}  {line.text}", seen, record))
     console = output_console(width=width, colour=color)
     for each, seen, record in told:
-        typer.echo(visible(each))
-        if seen is not None and ((html is None and figure is None) or map or plain):
-            console.line()
-            show(seen, console, plain=plain)
+        with outliving_reader(page is not None or drawn is not None):
+            typer.echo(visible(each))
+            if seen is not None and ((html is None and figure is None) or map or plain):
+                console.line()
+                show(seen, console, plain=plain)
         if seen is not None and page is not None:
             page.add(seen, heading=True, record=record)
         if record is not None and drawn is not None:

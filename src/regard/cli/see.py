@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.options import (
+    MOST_LISTED,
     ColourOption,
     FigureForceOption,
     FigureOption,
@@ -23,6 +24,7 @@ from regard.cli.options import (
     WidthOption,
 )
 from regard.cli.predict import check_view
+from regard.cli.standard_output import outliving_reader
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
@@ -83,7 +85,7 @@ def see(
             help="Draw the first bars by raw, rollout, value-weighted or gradient-weighted  [default: the weights]",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(metavar="N", min=1, help="List so many items and heads.")] = 12,
+    top: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_LISTED, help="List so many items and heads.")] = 12,
     map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True,
     compare: Annotated[
         str | None,
@@ -183,14 +185,15 @@ def see(
     if save is not None:
         save_record(record, save)
         typer.echo(f"Wrote {save}.", err=True)
-    if format is Format.json:
-        found = as_json(record, Show(layer, head, top)) if told is None else _as_json(record, told)
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
     page = weights_page(record, layer, head, top) if told is None else page_of(record, told, top)
     if map:
         page = Page(page.title, (*page.blocks, *maps(record, layer, head).blocks))
-    if format is Format.text:
-        show(page, console, plain=plain)
+    with outliving_reader(page_file is not None or figure_file is not None):
+        if format is Format.json:
+            found = as_json(record, Show(layer, head, top)) if told is None else _as_json(record, told)
+            typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        else:
+            show(page, console, plain=plain)
     # Last, so that the terminal ends with the file's name.
     if page_file is not None:
         # The live page draws weights; shares by another method are still.
@@ -232,10 +235,11 @@ def _compare(
     titles = titles_of_both(sides, (records[0], records[1]))
     layer, head, query = chosen
     found = comparison_of(*records, layer=layer, head=head, query=query)
-    if format is Format.json:
-        typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
-    else:
-        show(page_of(found, titles, top), console, plain=plain)
+    with outliving_reader(page_file is not None):
+        if format is Format.json:
+            typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
+        else:
+            show(page_of(found, titles, top), console, plain=plain)
     if page_file is not None:
         page_file.write_comparison(found.records, titles, layer, head, query)
 

@@ -19,8 +19,10 @@ from regard.cli.options import (
     WidthOption,
 )
 from regard.cli.record_files import check_number, is_record, layer_of, names_of, read_record
+from regard.cli.standard_output import outliving_reader
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, UnknownNameError
+from regard.files import looks_like_path
 
 if TYPE_CHECKING:
     from regard.inspection.steps import Matrices, Steps
@@ -159,21 +161,23 @@ def steps(
 
     def tell(page: Page, told: dict[str, Any], document: str | None = None) -> None:
         if format is Format.json:
-            typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+            with outliving_reader(page_file is not None or figure_file is not None):
+                typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
         if page_file is not None and document is not None:
             page_file.save(document)
         elif page_file is not None:
             page_file.add(page, heading=False)
             page_file.write(page.title, example, lang)
         elif format is Format.text:
-            show(page, console, plain=plain)
+            with outliving_reader(figure_file is not None):
+                show(page, console, plain=plain)
 
     if of_record:
         layer, head, item = (1 if each is None else each for each in (layer, head, item))
         tell(*_of_record(example, layer, head, item, query, key, lang))
         return
     known = EXAMPLES.get(example)
-    if known is None and not (Path(example).exists() or Path(example).suffix):
+    if known is None and not (Path(example).exists() or looks_like_path(example)):
         raise UnknownNameError("EXAMPLE", example, EXAMPLES)
     matrices = read_matrices(example) if known is None else known.matrices
     check_number("--query", query, len(matrices.query))

@@ -6,6 +6,7 @@ import typer
 
 from regard.cli.model_checks import load_tagger_of_words, model_by_language
 from regard.cli.options import (
+    MOST_LISTED,
     BothForceOption,
     ColourOption,
     FigureOption,
@@ -46,7 +47,9 @@ def tag(
     script: ScriptOption = None,
     layer: Annotated[int | None, typer.Option(metavar="N", help="Which layer to show  [default: the last]")] = None,
     head: Annotated[int | None, typer.Option(metavar="N", help="Which head to show  [default: their average]")] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="Number of words to list for each word; 0 only tags.")] = 3,
+    top: Annotated[
+        int, typer.Option(metavar="N", min=0, max=MOST_LISTED, help="Words to list for each word; 0 only tags.")
+    ] = 3,
     map: Annotated[bool, typer.Option("--map", help="Show all weights as a heat map.")] = False,
     format: FormatOption = Format.text,
     plain: PlainOption = False,

@@ -94,9 +94,9 @@ class TaskData:
             other: what to take instead, as in the class.
 
         Raises:
-            UnknownNameError: an unknown name, a path that doesn't exist, or an unknown label.
+            UnknownNameError: an unknown name or label.
             ArgumentError: the targets don't suit this kind of task, or the data have no columns to name.
-            DataError: there are no files in the folder.
+            DataError: the path doesn't exist, or there are no files in the folder.
         """
         from regard.datasets import check_columns, find_source
 
@@ -120,8 +120,9 @@ class TaskData:
             gives = known.target_type_of(found.label or "")
         else:
             if TASKS[task].per_item and source.has_columns:
+                has = "holds tables" if Path(given).is_dir() else "is a table"
                 raise ArgumentError(
-                    f"`--data` must have a label for each item of a source, to be for a tagger, but {given} is tables, "
+                    f"`--data` must have a label for each item of a source, to be for a tagger, but {given} {has}, "
                     f"with one target for each source. Take {other.format('classifier')}, or {other.format('seq2seq')}."
                 )
             # The type of a user's targets is known only after reading.
@@ -304,7 +305,7 @@ class TaskData:
         if name not in others:
             raise ArgumentError(
                 f"`auxiliary` of `--recipe` must name other labels of {self.given} than what is learned "
-                f"({', '.join(others) or 'it has none'}), but names {name!r}. Use a recipe without it; for "
+                f"({', '.join(others) or 'it has none'}), but names {name!r:.60}. Use a recipe without it; for "
                 "targets of your own, use Python: regard.train(..., auxiliary=...)."
             )
         found = read(self.given, "train", name)

@@ -6,7 +6,14 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from regard.cli.options import ColumnOption, LabelNamesOption, PlainOption, SkipBrokenOption, SkipForceOption
+from regard.cli.options import (
+    MOST_PROCESSES,
+    ColumnOption,
+    LabelNamesOption,
+    PlainOption,
+    SkipBrokenOption,
+    SkipForceOption,
+)
 
 __all__ = ["Precision", "Shown", "TrainOptions"]
 
@@ -54,11 +61,14 @@ class TrainOptions(NamedTuple):
     skip_broken: SkipBrokenOption = None
     force: SkipForceOption = False
     device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto"
-    threads: Annotated[int, typer.Option(metavar="N", help="Number of CPU threads.")] = 1
+    threads: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_PROCESSES, help="Number of CPU threads.")] = 1
     devices: Annotated[
         int,
         typer.Option(
-            metavar="N", help="Number of CPU processes that share each batch. On several machines torchrun starts them."
+            metavar="N",
+            min=1,
+            max=MOST_PROCESSES,
+            help="Number of CPU processes that share each batch. On several machines torchrun starts them.",
         ),
     ] = 1
     matmul: Annotated[

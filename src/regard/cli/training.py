@@ -16,13 +16,14 @@ from regard.cli.task_data import TaskData
 from regard.cli.train_options import TrainOptions
 from regard.datasets import find_source, parse_label_names, read_treebank
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
-from regard.files import similar_paths
+from regard.files import looks_like_path, similar_paths
 from regard.inputs.special_ids import checked_text
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Recipe, Task, bundled, train
 from regard.tasks.auxiliary import auxiliary_weights
 from regard.tasks.card import describe_test_reads
 from regard.tasks.intervals import format_interval
+from regard.tasks.measure import ACCURACY
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.torchrun import is_first
 
@@ -155,7 +156,7 @@ def choose_recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Rec
         return RECIPES[named]
     if named is not None and not Path(named).exists():
         # It is neither a name nor a file, so the error mentions both.
-        if "." not in named and "/" not in named:
+        if not looks_like_path(named):
             error = UnknownNameError("--recipe", named, RECIPES)
             error.args = (str(error).replace("must be one", "must be a JSON file or one", 1),)
             raise error
@@ -266,38 +267,21 @@ def _to_ask(source: Any, data: str, kind: str) -> str:
 
 
 def _table(scores: dict[str, Any], model: Any) -> Table:
-    """A table with a row for each split: the accuracy of a tagger's labels, or the score of another model."""
-    if any(score.labels for score in scores.values()):
-        # Out-of-vocabulary items are known for words only.
-        new = any(score.out_of_vocabulary_accuracy is not None for score in scores.values())
-        rows = tuple(
-            (
-                split,
-                f"{100 * score.score:.2f}%",
-                format_interval(score.interval, lambda share: f"{100 * share:.2f}"),
-                *([_share(score.out_of_vocabulary_accuracy)] if new else []),
-                f"{score.examples:,}",
-            )
-            for split, score in scores.items()
-        )
-        columns = ("split", "right", "95% interval", *(["out of vocabulary"] if new else []), "items")
-    else:
-        said = model.measure.format
-        ranked = model.measure.name == "RMSE"
-        rows = tuple(
-            (
-                split,
-                said(score.score),
-                format_interval(score.interval, said),
-                *(["undefined" if score.spearman is None else f"{score.spearman:.4f}"] if ranked else []),
-                f"{score.examples:,}",
-            )
-            for split, score in scores.items()
-        )
-        counted = "items" if model.task.per_item else "examples"
-        columns = ("split", model.measure.name, "95% interval", *(["Spearman"] if ranked else []), counted)
-    return Table(columns, rows, ("left", "right", "right", "right", "right")[: len(columns)])
-
-
-def _share(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.2f}%"
+    """A table with a row for each split: its score, as training has shown it."""
+    said = model.measure.format
+    more: dict[str, list[str]] = {}
+    # Out-of-vocabulary items are known for words only.
+    new = [score.out_of_vocabulary_accuracy for score in scores.values()]
+    if any(share is not None for share in new):
+        more["out of vocabulary"] = ["" if share is None else ACCURACY.format(share) for share in new]
+    if model.measure.name == "RMSE":
+        ranks = [score.spearman for score in scores.values()]
+        more["Spearman"] = ["undefined" if rank is None else f"{rank:.4f}" for rank in ranks]
+    rows = tuple(
+        (split, said(score.score), format_interval(score.interval, said), *each, f"{score.examples:,}")
+        for (split, score), *each in zip(scores.items(), *more.values(), strict=True)
+    )
+    counted = "items" if model.task.per_item else "examples"
+    columns = ("split", model.measure.name, "95% interval", *more, counted)
+    aligned: Any = ("left", *["right"] * (len(columns) - 1))
+    return Table(columns, rows, aligned)

@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.datasets.columns import ColumnNames
 from regard.datasets.dataset import Dataset
-from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
+from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates, fold_spelling
 from regard.datasets.example import Example
 from regard.datasets.fetching import Progress
 from regard.datasets.label_renaming import check_label_names, labels_of, rename_labels
@@ -18,6 +18,7 @@ from regard.datasets.tagged_sentence import TaggedSentence
 from regard.datasets.treebank import LABELS
 from regard.errors import DataError, UnknownNameError
 from regard.inputs import FOLDINGS
+from regard.page.numbers import counted
 
 __all__ = ["Report", "SplitReport", "check"]
 
@@ -112,15 +113,25 @@ def check(
         ]
         for problem in _empty_texts(read, next(iter(paths.values()))[1]):
             problems.setdefault(problem)
-    key = canonical_smiles if source.dataset is not None and source.dataset.modality == "molecule" else None
     return Report(
         source.name,
         label or "",
         tuple(reports),
-        count_duplicates(read, fold=source.fold, key=key),
+        _duplicates(read, source),
         (*_shortened([*problems]), *_unseen_in_training(reports)),
         of_words=source.is_treebank,
     )
+
+
+def _duplicates(read: Mapping[str, Sequence[Any]], source: DataSource) -> Duplicates:
+    """The duplicates, by what the same example may look like in files that somebody else wrote."""
+    known = source.dataset
+    if known is not None:
+        key = canonical_smiles if known.modality == "molecule" else None
+        return count_duplicates(read, fold=source.fold, key=key)
+    # Only molecules have a group in a user's own tables, their scaffold.
+    molecules = any(getattr(each, "group", None) is not None for examples in read.values() for each in examples[:1])
+    return count_duplicates(read, fold=fold_spelling, key=canonical_smiles if molecules else None)
 
 
 def _paths(source: DataSource, progress: Progress | None) -> dict[str, tuple[str, Path]]:
@@ -195,7 +206,11 @@ def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[s
         split: sum(isinstance(each.source, str) and not each.source.strip() for each in examples)
         for split, examples in read.items()
     }
-    return [f"{path}: {count} of the texts in {split} are empty." for split, count in counts.items() if count]
+    return [
+        f"{path}: {count} of the texts in {split} {'is' if count == 1 else 'are'} empty."
+        for split, count in counts.items()
+        if count
+    ]
 
 
 def _shortened(problems: list[str]) -> list[str]:
@@ -206,8 +221,8 @@ def _shortened(problems: list[str]) -> list[str]:
 def _unseen_in_training(reports: Sequence[SplitReport]) -> list[str]:
     trained = next((set(report.labels) for report in reports if report.split == "train"), set())
     return [
-        f"{report.path}: {len(new)} labels never stand in the training split, so no model can learn them: "
-        f"{', '.join(new[:8])}."
+        f"{report.path}: {counted(len(new), 'label')} never {'stands' if len(new) == 1 else 'stand'} in the training "
+        f"split, so no model can learn {'it' if len(new) == 1 else 'them'}: {', '.join(new[:8])}."
         for report in reports
         if trained and (new := sorted(set(report.labels) - trained))
     ]

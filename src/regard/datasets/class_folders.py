@@ -56,9 +56,12 @@ def read_class_folders(folder: str | Path, *, on_error: ErrorHandler = raise_err
         if not members:
             on_error(DataError("this class has no file.", path=path))
         for member in members:
-            kind = None if member.is_dir() else _kind(member)
+            kind = _kind(member) if member.is_file() else None
             if kind is None:
-                what = "a folder in a class's folder" if member.is_dir() else "neither a sound nor a picture"
+                what = "neither a sound nor a picture"
+                if not member.is_file():
+                    # A link whose file isn't there, too.
+                    what = "a folder in a class's folder" if member.is_dir() else "not a file that can be read"
                 on_error(DataError(f"it is {what}.", path=member))
                 continue
             kinds.setdefault(kind, member)

@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from regard.datasets.example import BinaryLabels, Example
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.inputs.lines import parse_number
@@ -94,7 +96,7 @@ class Columns:
         if isinstance(self.target, str) == (self.target_type == "labels"):
             wanted = "a tuple of names" if self.target_type == "labels" else "one name"
             raise ArgumentError(
-                f"`target` must be {wanted} for target_type={self.target_type!r}, but is {self.target!r}."
+                f"`target` must be {wanted} for target_type={self.target_type!r}, but is {self.target!r:.60}."
             )
 
     @property
@@ -204,6 +206,8 @@ def _text(row: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> s
     text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, bool | int) else None
     if text is None:
         raise ValueError(f"the column `{name}` must be a text, but is {value!r:.40}")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"the column `{name}` must be a text, but has half a character, as {value!r:.40} has")
     if not (text.strip() or may_be_empty):
         raise ValueError(f"the column `{name}` is empty")
     return text
@@ -222,6 +226,8 @@ def _number(row: Mapping[str, Any], name: str) -> float:
     number = parse_number(text.strip())
     if number is None:
         raise ValueError(f"the column `{name}` must be a number, but is {value!r:.40}")
+    if abs(number) > torch.finfo(torch.float32).max:
+        raise ValueError(f"the column `{name}` must be a number that float32 can hold, but is {value!r:.40}")
     return number
 
 
@@ -241,6 +247,6 @@ def _no_column(column: str, name: str, header: Sequence[str]) -> str:
     # As in --column text=review,label=stars.
     several = " For each column write --column anew." if "," in column else ""
     return (
-        f"it has no column {column!r} for {name}, but {', '.join(header)}.{hint}{several} Say which column stands for "
-        f"{name}: --column {name}=NAME; from Python: columns={{{name!r}: 'NAME'}}."
+        f"it has no column {column!r:.60} for {name}, but {', '.join(header)}.{hint}{several} Say which column stands "
+        f"for {name}: --column {name}=NAME; from Python: columns={{{name!r}: 'NAME'}}."
     )

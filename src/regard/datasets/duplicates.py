@@ -1,6 +1,7 @@
 """Duplicates: examples in more than one split, which a model may have memorised."""
 
 import hashlib
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,13 @@ from regard.datasets.tagged_sentence import TaggedSentence
 from regard.errors import UnknownNameError
 from regard.extras import require
 from regard.inputs import FOLDINGS, Graph
+from regard.inputs.smiles import read_smiles
 from regard.inputs.sound import Sound
 
-__all__ = ["Duplicates", "canonical_smiles", "count_duplicates", "duplicate_key"]
+__all__ = ["Duplicates", "canonical_smiles", "count_duplicates", "duplicate_key", "fold_spelling"]
+
+# RDKit walks from atom to atom on the stack, which a chain of 20,000 fills.
+_MOST_ATOMS = 4000
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Duplicates:
 def count_duplicates(
     splits: Mapping[str, Sequence[TaggedSentence | Example[Any, Any]]],
     *,
-    fold: str = "nothing",
+    fold: str | Callable[[str], str] = "nothing",
     key: Callable[[Any], Hashable] | None = None,
 ) -> Duplicates:
     """Count the sentences, by their words, or examples, by their sources, that are in more than one split.
@@ -48,7 +53,7 @@ def count_duplicates(
 
     Args:
         splits: the sentences or examples of each split, in the order train, dev, test.
-        fold: the character folding of words and texts before the comparison, a name in `inputs.FOLDINGS`.
+        fold: the character folding of words and texts before the comparison, a name in `inputs.FOLDINGS` or a function.
         key: computes what is compared from an example's source; by default as above.
 
     Raises:
@@ -60,9 +65,9 @@ def count_duplicates(
         >>> found.distinct, found.shared, found.within
         (1, {('train', 'test'): 2}, {'train': 0, 'test': 1})
     """
-    if fold not in FOLDINGS:
+    if not callable(fold) and fold not in FOLDINGS:
         raise UnknownNameError("fold", fold, FOLDINGS)
-    folded = FOLDINGS[fold]
+    folded = fold if callable(fold) else FOLDINGS[fold]
     counted = {
         split: Counter(duplicate_key(each, folded, key) for each in held if not _is_graph(each))
         for split, held in splits.items()
@@ -119,13 +124,29 @@ def _default_key(source: Any, folded: Callable[[str], str]) -> Hashable:
     return source
 
 
+def fold_spelling(text: str) -> str:
+    """A text without what doesn't make it another one: capitals, spaces, and letters composed of several characters.
+
+    Example:
+        >>> fold_spelling("  Cafe\u0301  au lait") == fold_spelling("café au Lait")
+        True
+    """
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
 def canonical_smiles(smiles: str) -> str:
     """The canonical SMILES of a molecule, which can be written in many ways: the key by which molecules are compared.
+
+    One of more than 4,000 atoms is compared as it is written.
+
+    Raises:
+        ArgumentError: it isn't a molecule; see `read_smiles`.
 
     Example:
         >>> canonical_smiles("OCC") == canonical_smiles("C(O)C")
         True
     """
-    # RDKit prints warnings for some molecules.
-    with require("rdkit.rdBase", extra="molecule").BlockLogs():
-        return require("rdkit.Chem", extra="molecule").CanonSmiles(smiles)
+    read = read_smiles(smiles)
+    if read.GetNumAtoms() > _MOST_ATOMS:
+        return smiles.strip()
+    return require("rdkit.Chem", extra="molecule").MolToSmiles(read)

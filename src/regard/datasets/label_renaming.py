@@ -35,8 +35,8 @@ def parse_label_names(text: str) -> dict[str, str]:
             raise _malformed(cell)
         if label in names:
             raise ArgumentError(
-                f"`--labels` must name a label once on the left, but names {label!r} twice: {label}={names[label]} and "
-                f"{label}={name}."
+                f"`--labels` must name a label once on the left, but names {label!r:.60} twice: "
+                f"{label}={names[label]} and {label}={name}."
             )
         names[label] = name
     if not names:
@@ -98,7 +98,7 @@ def check_label_names(names: Mapping[str, str], labels: Sequence[str], given: ob
             more = f", ... ({len(labels):,} labels)" if len(labels) > _MOST_LISTED else ""
             raise ArgumentError(
                 f"`--labels` must have labels of {given} on the left, which are "
-                f"{', '.join(labels[:_MOST_LISTED])}{more}, but has {label!r}.{hint}"
+                f"{', '.join(labels[:_MOST_LISTED])}{more}, but has {label!r:.60}.{hint}"
             )
 
 

@@ -3,7 +3,6 @@
 `find_source` looks a name up in `DATASETS`. For a path it takes the first of `FORMATS` that matches.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ from regard.datasets.text_formats import KNOWN_FORMATS
 from regard.datasets.treebanks import read_sentences
 from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, RegardError, UnknownNameError
-from regard.files import similar_paths
+from regard.files import looks_like_path, similar_paths
 from regard.inputs import is_graph_folder
 from regard.inputs.lines import ErrorHandler, raise_error
 
@@ -137,8 +136,8 @@ class _OwnFiles(DataSource):
     def _check_no_label(self, label: str | None) -> None:
         if label is not None:
             raise ArgumentError(
-                f"`label` must be None for {self.given}, whose columns or folders say it, but is {label!r}. "
-                f"Another column: --column label={label}; from Python: columns={{'label': {label!r}}}."
+                f"`label` must be None for {self.given}, whose columns or folders say it, but is {label!r:.60}. "
+                f"Another column: --column label={label}; from Python: columns={{'label': {label!r:.60}}}."
             )
 
 
@@ -200,7 +199,7 @@ class ExampleFiles(_OwnFiles):
     def matches(path: Path) -> bool:
         """Whether a path has this format."""
         if not path.is_dir():
-            return file_format(path) in _EXAMPLES
+            return path.exists() and file_format(path) in _EXAMPLES
         return bool(_files_in(path, _EXAMPLES)) or any(
             each.is_dir() and not each.name.startswith(".") for each in path.iterdir()
         )
@@ -212,11 +211,7 @@ class ExampleFiles(_OwnFiles):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        if self.path.is_dir():
-            return tuple(self._parts)
-        if not self.path.is_file():
-            raise _not_found(self.given)
-        return ()
+        return tuple(self._parts) if self.path.is_dir() else ()
 
     def _read(
         self, split: str, label: str | None, columns: ColumnNames | None, handler: ErrorHandler | None
@@ -265,7 +260,7 @@ def find_source(name_or_path: str | Path) -> DataSource:
 
     Raises:
         UnknownNameError: neither a known name nor an existing path.
-        DataError: a folder without files of a known format, or a file of an unknown format.
+        DataError: a path that doesn't exist, a folder without files of a known format, or a file of an unknown format.
 
     Example:
         >>> find_source("ud-english-ewt").is_treebank, find_source("fsdd").splits
@@ -298,7 +293,7 @@ def _not_found(given: str | Path) -> RegardError:
                 path=path,
             )
         return DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
-    if isinstance(given, Path) or os.sep in given or given.endswith(".conllu"):
+    if isinstance(given, Path) or looks_like_path(given):
         hint = "".join(f" Did you mean {each}?" for each in similar_paths(given))
         return DataError(f"there is no such file or folder.{hint}", path=given)
     known = [*DATASETS, "a path to a .conllu file or a folder of them"]

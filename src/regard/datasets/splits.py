@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from regard.datasets.duplicates import duplicate_key
+from regard.datasets.duplicates import duplicate_key, fold_spelling
 from regard.errors import ArgumentError
 
 __all__ = ["SPLITS", "split_by_group", "split_by_hash", "split_by_scaffold", "split_by_source"]
@@ -39,8 +39,8 @@ def split_by_source(
 ) -> list[str]:
     """The split of each example, by a hash of its source: independent of the other examples and of the order.
 
-    Sources that differ only in case and spaces are in the same split, as are files with the same content. Adding
-    examples doesn't change the splits of the others.
+    Sources that differ only in case and spaces, or in how their letters are composed, are in the same split, as are
+    files with the same content. Adding examples doesn't change the splits of the others.
 
     Args:
         items: examples, as `regard.train` takes them.
@@ -53,12 +53,8 @@ def split_by_source(
         >>> split_by_source([("good", 1), ("bad", 0)], ("train", "dev"))
         ['train', 'train']
     """
-    found = [split_by_hash(str(duplicate_key(item, _folded, key))) for item in items]
+    found = [split_by_hash(str(duplicate_key(item, fold_spelling, key))) for item in items]
     return [split if split in splits else "train" for split in found]
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def split_by_group(keys: Iterable[Sequence[str]]) -> list[str]:

@@ -11,7 +11,7 @@ from regard.datasets.columns import ColumnNames, Columns, check_column_names
 from regard.datasets.example import Example
 from regard.datasets.text_formats import detect_format
 from regard.errors import ArgumentError, DataError
-from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_lines
+from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
 
 __all__ = ["TABLES", "file_format", "file_suffix", "read_table"]
 
@@ -102,28 +102,42 @@ def read_table(
 
 
 def _rows(path: Path, kind: str, delimiter: str, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = (f"{text}\n" for _, text in read_lines(path))
     form: dict[str, Any] = (
         {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {"delimiter": delimiter}
     )
-    reader = csv.reader(lines, strict=True, **form)
+    wrong_lines: list[DataError] = []
+
+    def lines() -> Iterator[str]:
+        for _, text, wrong in read_decoded_lines(path):
+            if wrong is not None:
+                wrong_lines.append(wrong)
+            yield f"{text}\n"
+
+    reader = csv.reader(lines(), strict=True, **form)
     header: list[str] | None = None
     line = 1
     try:
         for row in reader:
-            if header is None and row:
+            if wrong_lines:
+                # A header that isn't UTF-8 may lack the name of a column, so it can't be skipped.
+                for wrong in wrong_lines:
+                    (raise_error if header is None else on_error)(wrong)
+                wrong_lines.clear()
+            elif header is None and row:
                 header = row
                 _check_divided(row, kind, path)
                 twice = sorted(name for name, count in Counter(row).items() if count > 1)
                 if twice:
-                    raise DataError(f"two columns are called {twice[0]!r}.", path=path, line=line)
+                    raise DataError(f"two columns are called {twice[0]!r:.60}.", path=path, line=line)
             elif header and row and len(row) != len(header):
-                wrong = f"a row must have {len(header)} columns, as the header, but has {len(row)}."
-                on_error(DataError(wrong, path=path, line=line))
+                problem = f"a row must have {len(header)} columns, as the header, but has {len(row)}."
+                on_error(DataError(problem, path=path, line=line))
             elif header and row:
                 yield line, dict(zip(header, row, strict=True))
             line = reader.line_num + 1
     except csv.Error as error:
+        for wrong in wrong_lines:
+            on_error(wrong)
         # An unclosed quote extends to the end of the file, so the line where it was opened is reported.
         raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
     if header is None:

@@ -101,13 +101,24 @@ def _blocks(path: Path, label: str, on_error: ErrorHandler) -> Iterator[list[str
     block: list[str] = []
     previous: int | None = 0
     broken = False
+    # The multiword token whose range ends last: the number of its line, and its ID.
+    token: tuple[int, str, int] | None = None
+
+    def ends_early() -> bool:
+        """Whether the sentence ends before its last multiword token does, which is reported."""
+        if token is None or previous is None or token[2] <= previous:
+            return False
+        reaches = f"the multiword token {token[1]} reaches past its sentence, whose last word is {previous}."
+        on_error(DataError(reaches, path=path, line=token[0]))
+        return True
+
     for number, line in _lines(path, on_error):
         if line is None:
             broken = True
         elif not line.strip():
-            if block and not broken:
+            if block and not broken and not ends_early():
                 yield block
-            block, previous, broken = [], 0, False
+            block, previous, broken, token = [], 0, False, None
         elif not line.startswith("#"):
             wrong = _wrong(line, previous, label)
             if wrong:
@@ -118,10 +129,12 @@ def _blocks(path: Path, label: str, on_error: ErrorHandler) -> Iterator[list[str
             identity = _ID.fullmatch(line.split("\t", 1)[0])
             if identity is None or identity[1]:
                 previous = int(identity[1]) if identity else None
+            elif identity[3] and (token is None or int(identity[3]) > token[2]):
+                token = number, identity[0], int(identity[3])
         elif line.startswith("# global.columns =") and line.split("=", 1)[1].lower().split() != list(_COLUMNS):
             on_error(DataError("it is CoNLL-U Plus (other columns); only CoNLL-U is read.", path=path, line=number))
             return
-    if block and not broken:
+    if block and not broken and not ends_early():
         yield block
 
 

@@ -10,12 +10,23 @@ from pathlib import Path
 
 from regard.errors import DataError
 
-__all__ = ["ErrorHandler", "existing_file", "parse_number", "raise_error", "read_lines", "read_table"]
+__all__ = [
+    "ErrorHandler",
+    "existing_file",
+    "parse_number",
+    "raise_error",
+    "read_decoded_lines",
+    "read_lines",
+    "read_table",
+]
 
 ErrorHandler = Callable[[DataError], None]
 """A function that is called with each error; what is broken is then skipped, and reading continues."""
 
 _LONGEST_LINE = 1 << 26  # bytes; a file of gigabytes without line ends must not be read at once
+
+# A cell may be as long as a line. The limit of the module is the process's, and 131,072 characters by default.
+csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_LINE))
 
 
 def raise_error(error: DataError) -> None:
@@ -27,11 +38,13 @@ def existing_file(path: str | Path) -> Path:
     """The path of a file, after checking that it exists.
 
     Raises:
-        DataError: it doesn't exist, or is a folder.
+        DataError: it doesn't exist, or is a folder, a pipe or a device.
     """
     path = Path(path)
+    if not path.exists():
+        raise DataError("there is no such file.", path=path)
     if not path.is_file():
-        raise DataError("there is no such file." if not path.exists() else "it is a folder, not a file.", path=path)
+        raise DataError(f"it is a {'folder' if path.is_dir() else 'pipe or a device'}, not a file.", path=path)
     return path
 
 
@@ -56,6 +69,24 @@ def read_lines(path: str | Path, on_error: ErrorHandler = raise_error) -> Iterat
         ...     list(read_lines(file.name))
         [(1, 'I saw'), (2, 'a saw')]
     """
+    for number, text, wrong in read_decoded_lines(path):
+        if wrong is None:
+            yield number, text
+        else:
+            on_error(wrong)
+
+
+def read_decoded_lines(path: str | Path) -> Iterator[tuple[int, str, DataError | None]]:
+    """The lines as `read_lines` reads them, each with what is wrong with it; None: it is UTF-8.
+
+    What isn't UTF-8 is replaced, so that a row of a table ends where it ends, whatever its cells hold.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DataError: as in `read_lines`.
+    """
     path = existing_file(path)
     packed = path.suffix == ".gz"
     number = 0
@@ -70,11 +101,15 @@ def read_lines(path: str | Path, on_error: ErrorHandler = raise_error) -> Iterat
                     raise DataError(f"the line is longer than {_LONGEST_LINE:,} bytes.", path=path, line=number)
                 if b"\0" in raw:
                     raise DataError("it holds a zero byte: a binary file, not text.", path=path, line=number)
+                line = raw.removesuffix(b"\n").removesuffix(b"\r")
+                wrong = None
                 try:
-                    yield number, raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+                    text = line.decode("utf-8")
                 except UnicodeDecodeError as error:
-                    wrong = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x}) is not UTF-8."
-                    on_error(DataError(f"{wrong} Save the file as UTF-8.", path=path, line=number))
+                    text = line.decode("utf-8", "replace")
+                    said = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x}) is not UTF-8."
+                    wrong = DataError(f"{said} Save the file as UTF-8.", path=path, line=number)
+                yield number, text, wrong
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
             f"it can't be unpacked any further than line {number} ({error}). Get it anew.", path=path
@@ -108,7 +143,7 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
         if not name:
             raise DataError(f"column {number} has no name. Name it, or leave it out.", path=path, line=first)
         if counts[name] > 1:
-            raise DataError(f"two columns have the name {name!r}. Rename one.", path=path, line=first)
+            raise DataError(f"two columns have the name {name!r:.60}. Rename one.", path=path, line=first)
     table = []
     for line, row in rows:
         if len(row) != len(names):

@@ -38,6 +38,8 @@ _CHIRALITIES = ("R", "S")
 _WIDTHS = {"one-hot": 0, "rich": 37, "computed": 37 + len(ATOM_PROPERTIES)}
 # The maximum distance of a descriptor from its mean, in standard deviations, so that outliers don't dominate.
 _FAR = 5.0
+# RDKit takes memory for each pair of atoms to find the scaffold, a gigabyte for this many.
+_MOST_ATOMS = 10_000
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class MoleculeAtoms:
 
     and "computed" also adds the 11 numbers of `ATOM_PROPERTIES`.
 
-    Hydrogens aren't nodes unless the SMILES must name them (as deuterium). Chirality is that of Cahn, Ingold and
+    Hydrogens of any isotope aren't nodes, except where nothing else would remain. Chirality is that of Cahn, Ingold and
     Prelog, which doesn't depend on the order of the atoms.
 
     Args:
@@ -131,12 +133,14 @@ class MoleculeAtoms:
             MissingExtraError: RDKit is not installed.
         """
         read = read_smiles(smiles)
+        # First, since a molecule that is too large for them takes minutes.
+        whole = None if self.descriptor_scale is None else molecule_descriptors(read)
         atoms = list(read.GetAtoms())
         vectors = torch.tensor([self._vector(atom, read.GetRingInfo()) for atom in atoms], device="cpu")
         if self.features == "computed":
             vectors = torch.cat([vectors, atom_properties(read)], dim=1)
         if self.descriptor_scale is not None:
-            found = torch.tensor([molecule_descriptors(read)], dtype=torch.float64, device="cpu")
+            found = torch.tensor([whole], dtype=torch.float64, device="cpu")
             scaled = self.descriptor_scale.apply(found).clamp(-_FAR, _FAR)
             vectors = torch.cat([vectors, scaled.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
         bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondType().name) for bond in read.GetBonds()]
@@ -211,7 +215,7 @@ def scaffold(smiles: str) -> str:
     Molecules with the same scaffold are similar. A split that never separates them tests on new kinds of molecules.
 
     Raises:
-        ArgumentError: it isn't a molecule; see `MoleculeAtoms.graph`.
+        ArgumentError: it isn't a molecule, see `MoleculeAtoms.graph`, or it has more than 10,000 atoms.
         MissingExtraError: RDKit is not installed.
 
     Example:
@@ -221,6 +225,13 @@ def scaffold(smiles: str) -> str:
     Source: Bemis and Murcko 1996, "The properties of known drugs. 1. Molecular frameworks", J. Med. Chem. 39.
     """
     read = read_smiles(smiles)
+    if not read.GetRingInfo().NumRings():
+        return ""
+    if read.GetNumAtoms() > _MOST_ATOMS:
+        raise ArgumentError(
+            f"`smiles` must be a molecule of {_MOST_ATOMS:,} atoms at most, to have a scaffold, but has "
+            f"{read.GetNumAtoms():,}. Cut it into parts."
+        )
     return require("rdkit.Chem.Scaffolds.MurckoScaffold", extra="molecule").MurckoScaffoldSmiles(mol=read)
 
 

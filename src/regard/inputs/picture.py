@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.errors import DataError, UnknownNameError
 from regard.extras import require
+from regard.files import open_regular
 
 __all__ = ["CHANNELS", "picture_size", "read_picture"]
 
@@ -75,7 +76,7 @@ def _opened(path: str | Path, read: Callable[[Any], _Read]) -> _Read:
     """
     pillow = require("PIL.Image", extra="image")
     try:
-        with warnings.catch_warnings(), Path(path).open("rb") as file:
+        with warnings.catch_warnings(), open_regular(path) as file:
             # Pillow only warns of pictures up to twice its limit of pixels.
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             if not file.read(1):

@@ -39,7 +39,7 @@ class ProfileColumn(NamedTuple):
         for value in self.unique:
             if isinstance(value, str):
                 raise ArgumentError(
-                    f"`profiles` must have a number for {name!r}, as others have, but has the word {value!r:.60}. "
+                    f"`profiles` must have a number for {name!r:.60}, as others have, but has the word {value!r:.60}. "
                     "What isn't known is None."
                 )
         values: Iterator[Any] = map(self.read, self.given)
@@ -82,9 +82,10 @@ def _value(name: str, value: Any) -> str | float | None:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"`profiles` must hold numbers and words, but {name!r} is {value!r:.60}.") from None
+        raise ArgumentError(f"`profiles` must hold numbers and words, but {name!r:.60} is {value!r:.60}.") from None
     if not math.isfinite(number) or abs(number) > _LARGEST:
         raise ArgumentError(
-            f"`profiles` must hold numbers that float32 can hold, but {name!r} is {number}. What isn't known is None."
+            f"`profiles` must hold numbers that float32 can hold, but {name!r:.60} is {number}. "
+            "What isn't known is None."
         )
     return number

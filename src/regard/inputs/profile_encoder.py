@@ -71,10 +71,10 @@ class ProfileEncoder:
         names = [*self.numbers, *(name for name, _ in self.words), *self.left_out]
         if twice := [name for name, count in Counter(names).items() if count > 1]:
             raise ArgumentError(
-                f"`numbers`, `words` and `left_out` must name a column once, but {twice[0]!r} is twice."
+                f"`numbers`, `words` and `left_out` must name a column once, but {twice[0]!r:.60} is twice."
             )
         if other := [*{*self.missing} - {*self.numbers}]:
-            raise ArgumentError(f"`missing` must name columns of `numbers`, but names {other[0]!r}.")
+            raise ArgumentError(f"`missing` must name columns of `numbers`, but names {other[0]!r:.60}.")
         if len({*self.missing}) < len(self.missing):
             raise ArgumentError(f"`missing` must name a column once, but is {self.missing!r:.60}.")
 

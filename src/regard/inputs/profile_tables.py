@@ -85,9 +85,10 @@ def read_profile_columns(
     people: dict[str, None] = {}
     for line, row in rows:
         if not row[own]:
-            raise DataError(f"the column {columns[own]!r} is empty; every person needs a name.", path=path, line=line)
+            empty = f"the column {columns[own]!r:.60} is empty; every person needs a name."
+            raise DataError(empty, path=path, line=line)
         if row[own] in people:
-            raise DataError(f"the name {row[own]!r} occurs twice. Names must differ.", path=path, line=line)
+            raise DataError(f"the name {row[own]!r:.60} occurs twice. Names must differ.", path=path, line=line)
         people[row[own]] = None
     cells = zip(*(row for _, row in rows), strict=True) if rows else repeat((), len(columns))
     found: dict[str, np.ndarray | list[str | None]] = {}
@@ -101,8 +102,8 @@ def read_profile_columns(
         if wrong:
             line = next(line for line, row in rows if row[index] == wrong[0])
             raise DataError(
-                f"the column {column!r} has numbers, but here {wrong[0]!r:.60}. Leave the cell empty if the value is "
-                f"missing; if the column holds words, pass words=[{column!r}].",
+                f"the column {column!r:.60} has numbers, but here {wrong[0]!r:.60}. Leave the cell empty if the value "
+                f"is missing; if the column holds words, pass words=[{column!r:.60}].",
                 path=path,
                 line=line,
             )

@@ -11,13 +11,16 @@ __all__ = ["read_smiles"]
 def read_smiles(smiles: str) -> Any:
     """Read a molecule with RDKit.
 
+    Hydrogens aren't atoms of their own, neither those that the SMILES names nor those of another isotope, unless
+    nothing else would remain: heavy water is water.
+
     Raises:
         ArgumentError: it isn't an ASCII text, is empty, or isn't a molecule that RDKit can read; the message says why.
         MissingExtraError: RDKit is not installed.
 
     Example:
-        >>> read_smiles("CCO").GetNumAtoms()
-        3
+        >>> read_smiles("CCO").GetNumAtoms(), read_smiles("[2H]O[2H]").GetNumAtoms()
+        (3, 1)
     """
     if not isinstance(smiles, str):
         raise ArgumentError(f"`smiles` must be a text, but is {smiles!r:.60}.")
@@ -37,7 +40,19 @@ def read_smiles(smiles: str) -> Any:
         raise ArgumentError(f"`smiles` must be a molecule, but {smiles!r:.60} isn't one: {_reason(log.messages)}.")
     if not read.GetNumAtoms():
         raise ArgumentError(f"`smiles` must be a molecule, but {smiles!r:.60} has no atoms.")
+    if any(atom.GetAtomicNum() == 1 and atom.GetIsotope() for atom in read.GetAtoms()):
+        return _without_isotopes(chemistry, read)
     return read
+
+
+def _without_isotopes(chemistry: Any, read: Any) -> Any:
+    """A molecule without deuterium and tritium, which RDKit keeps as atoms, as it removes other named hydrogens."""
+    isotopes = chemistry.RemoveHsParameters()
+    isotopes.removeIsotopes = True
+    removed = chemistry.RemoveHs(read, isotopes)
+    # A carbon that was a stereocentre by its deuterium alone is none any more.
+    chemistry.AssignStereochemistry(removed, cleanIt=True, force=True)
+    return removed
 
 
 def _reason(log: str) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, DataError
 from regard.extras import require
-from regard.files import write_bytes
+from regard.files import open_regular, write_bytes
 
 __all__ = ["Sound", "read_sound", "resample", "wav", "write_sound"]
 
@@ -102,7 +102,7 @@ def read_sound(path: str | Path) -> Sound:
     """
     soundfile = require("soundfile", extra="speech")
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             if not file.read(1):
                 raise ValueError("it is empty")
             file.seek(0)

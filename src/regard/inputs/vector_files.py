@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, DataError
-from regard.inputs.lines import parse_number, read_table
+from regard.inputs.lines import existing_file, parse_number, read_table
 from regard.inputs.time_series import read_time_series
 from regard.inputs.vector_sequences import VectorSequences
 
@@ -48,9 +48,7 @@ def read_vectors(path: str | Path) -> VectorSequences:
     path = Path(path)
     if path.suffix.lower() not in VECTOR_FILES:
         raise ArgumentError(f"`path` must end in one of {', '.join(VECTOR_FILES)}, but is {str(path)!r}.")
-    if not path.is_file():
-        raise DataError("it is a folder, not a file." if path.exists() else "there is no such file.", path=path)
-    return VECTOR_FILES[path.suffix.lower()](path)
+    return VECTOR_FILES[path.suffix.lower()](existing_file(path))
 
 
 def _read_table(path: Path) -> VectorSequences:
@@ -67,13 +65,13 @@ def _read_table(path: Path) -> VectorSequences:
     for line, row in rows:
         for column, index in own.items():
             if not row[index]:
-                raise DataError(f"the column {column!r} is empty.", path=path, line=line)
+                raise DataError(f"the column {column!r:.60} is empty.", path=path, line=line)
         name = row[own["sequence"]] if "sequence" in own else path.stem
-        numbers = [_float(row[index], f"the column {columns[index]!r}", path, line) for index in features]
+        numbers = [_float(row[index], f"the column {columns[index]!r:.60}", path, line) for index in features]
         vectors.setdefault(name, []).append(numbers)
         if "label" in own and labels.setdefault(name, row[own["label"]]) != row[own["label"]]:
             raise DataError(
-                f"the sequence {name!r} has the label {labels[name]!r}, but here {row[own['label']]!r}. "
+                f"the sequence {name!r:.60} has the label {labels[name]!r:.60}, but here {row[own['label']]!r:.60}. "
                 "If each row has its own, name the column `item_label`.",
                 path=path,
                 line=line,
@@ -125,7 +123,7 @@ def _read_arrays(path: Path) -> VectorSequences:
             path=path,
         )
     return VectorSequences(
-        tuple(_tensor(array, f"the array {name!r}", path) for name, array in arrays.items()),
+        tuple(_tensor(array, f"the array {name!r:.60}", path) for name, array in arrays.items()),
         tuple(arrays),
         None if labels is None else tuple(_label(label, path) for label in labels.tolist()),
     )

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.errors import DataError, ModelError
 from regard.extras import require
+from regard.inputs import read_picture
 from regard.inspection.case import Case
 from regard.inspection.hugging_face_seq2seq import seq2seq_case
 from regard.inspection.hugging_face_sound import reads_sounds, sound_case
@@ -225,12 +226,10 @@ def _sounds(transformers: Any, path: Path, model: Any, name: str) -> Callable[[s
 
 
 def _picture(processor: Any, model: Any, name: str, source: str) -> Case:
-    images = require("PIL.Image", extra="image")
-    try:
-        with images.open(source) as file:
-            inputs = dict(processor(images=file.convert("RGB"), return_tensors="pt"))
-    except OSError as error:
-        raise DataError(f"the file must be a picture, but can't be read ({error}).", path=source) from error
+    # The levels from 0 to 1 of what was read are those of 8 bits again, exactly.
+    levels = (read_picture(source) * 255).round().byte().numpy()
+    picture = require("PIL.Image", extra="image").fromarray(levels)
+    inputs = dict(processor(images=picture, return_tensors="pt"))
     config = model.config
     height, width = inputs["pixel_values"].shape[-2:]
     patch = getattr(config, "patch_size", None)

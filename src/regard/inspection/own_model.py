@@ -95,6 +95,8 @@ def _ran(path: Path, run: Callable[[], Any]) -> Any:
         return run()
     except SyntaxError as error:
         raise DataError(f"the file must be Python, but isn't ({error.msg}).", path=path, line=error.lineno) from error
+    except SystemExit as error:
+        raise DataError("the file ended the program instead of returning a model and its inputs.", path=path) from error
     except Exception as error:
         frames = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename) == path]
         line = frames[-1].lineno if frames else None

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, DataError, RegardError
-from regard.files import similar_paths, write_bytes
+from regard.files import open_regular, similar_paths, write_bytes
 from regard.inspection.part_json import NotStorable, describe, rebuild
 from regard.version import __version__
 
@@ -102,7 +102,8 @@ def read_layers(path: str | Path, build: Callable[[dict[str, Any]], Any]) -> tup
         DataError: the file is missing, damaged, of something else, or of a format that this version doesn't know.
     """
     try:
-        content = Path(path).read_bytes()
+        with open_regular(path) as file:
+            content = file.read()
     except OSError as error:
         near = similar_paths(path, ".safetensors")
         raise DataError(

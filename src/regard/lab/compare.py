@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, DataError, DivergedError
-from regard.files import write_json, write_text
+from regard.files import read_regular, write_json, write_text
 from regard.inputs import as_list
 from regard.lab.candidates import changed, describe_replaced, grid
 from regard.lab.comparison_report import comparison_page
@@ -34,6 +34,7 @@ from regard.tasks.training.run import RunFolder
 __all__ = ["CandidateRun", "Compared", "compare"]
 
 _STATE = "compare.json"
+_MOST_BYTES = 1 << 24  # of it; a thousand candidates take far less
 _DEFAULT = "default"
 _SMALLER = "Try a smaller `learning_rate`."
 
@@ -137,9 +138,9 @@ def compare(
     dev = as_list("dev", dev, "(source, target) pairs")
     recipe = default_recipe(examples) if recipe is None else recipe
     known = grid(recipe, vary)
-    for option, value, least in (("seeds", seeds, 2), ("processes", processes, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise ArgumentError(f"`{option}` must be a whole number of at least {least}, but is {value!r:.60}.")
+    for option, value, least, most in (("seeds", seeds, 2, 10_000), ("processes", processes, 1, 1024)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
+            raise ArgumentError(f"`{option}` must be a whole number from {least} to {most:,}, but is {value!r:.60}.")
     if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0):
         raise ArgumentError(f"`minutes` must be a number above 0, but is {minutes!r:.60}.")
     folder, show = Path(out), choose_run_progress(progress)
@@ -220,7 +221,7 @@ def _state(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
             raise ArgumentError(f"`out` must be a folder that can be made, but of {folder} {above} {wrong}.")
         return {}
     try:
-        state = json.loads(path.read_bytes())
+        state = json.loads(read_regular(path, _MOST_BYTES))
         began = dict(state["identity"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError("it isn't what regard compare wrote. Name another folder", path=path) from error

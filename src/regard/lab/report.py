@@ -90,9 +90,12 @@ def _along(study: Study, measure: Measure, runs: Sequence[Run]) -> Chart:
         if by_value:
             series.append(Series(variant, tuple(_point(measure, at, by_value[at]) for at in sorted(by_value))))
     name, log = (study.along.name, study.along.log) if study.along is not None else ("", False)
-    return Chart(
-        f"{measure.name.capitalize()} by {name}", name, measure.name, tuple(series), log_x=log, share=measure.share
-    )
+    return Chart(f"{_begun(measure.name)} by {name}", name, measure.name, tuple(series), log_x=log, share=measure.share)
+
+
+def _begun(name: str) -> str:
+    """A name at the beginning of a title; AP and RMSE keep their capitals."""
+    return f"{name[0].upper()}{name[1:]}"
 
 
 def _by_seed(study: Study, runs: Sequence[Run]) -> Chart | None:
@@ -102,7 +105,7 @@ def _by_seed(study: Study, runs: Sequence[Run]) -> Chart | None:
     if not points:
         return None
     series = (Series(runs[0].variant, tuple(sorted(points, key=lambda each: each.x))),)
-    return Chart(f"{measure.name.capitalize()} by seed", "seed", measure.name, series, share=measure.share)
+    return Chart(f"{_begun(measure.name)} by seed", "seed", measure.name, series, share=measure.share)
 
 
 def _point(measure: Measure, x: float, values: Sequence[float], size: float | None = None) -> Point:
@@ -129,7 +132,7 @@ def _trade(study: Study, runs: Sequence[Run]) -> Chart | None:
     if not series:
         return None
     return Chart(
-        f"{measure.name.capitalize()}, time and memory",
+        f"{_begun(measure.name)}, time and memory",
         "seconds of a run",
         measure.name,
         tuple(series),

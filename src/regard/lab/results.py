@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError
-from regard.files import write_text
+from regard.files import open_regular, write_bytes
 from regard.lab.study import MEMORY, SECONDS, Planned, Study
 
 __all__ = ["BUNDLED", "Run", "append_run", "current_runs", "read_runs"]
@@ -84,18 +84,19 @@ def read_runs(path: str | Path) -> list[Run]:
     """
     path = Path(path)
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        with open_regular(path) as file:
+            # In bytes: the unfinished line may end within a character.
+            lines = file.read().split(b"\n")
     except FileNotFoundError:
         return []
-    except UnicodeDecodeError as error:
-        raise DataError(f"it isn't UTF-8: {error}. Delete it, or name another folder", path=path) from error
     runs = []
     for number, line in enumerate(lines[:-1], start=1):
         try:
             runs.append(Run(**json.loads(line)))
         except (ValueError, TypeError, RecursionError) as error:
+            written = line.decode("utf-8", "replace")
             raise DataError(
-                f"a line must be a run that regard lab wrote, but is {line!r:.60}. Delete the line",
+                f"a line must be a run that regard lab wrote, but is {written!r:.60}. Delete the line",
                 path=path,
                 line=number,
             ) from error
@@ -110,8 +111,8 @@ def append_run(path: str | Path, run: Run) -> None:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and (content := path.read_text(encoding="utf-8")) and not content.endswith("\n"):
-        write_text(path, content[: content.rfind("\n") + 1])
+    if path.exists() and (content := path.read_bytes()) and not content.endswith(b"\n"):
+        write_bytes(path, content[: content.rfind(b"\n") + 1])
     with path.open("a", encoding="utf-8") as file:
         file.write(run.to_json())
         file.flush()

@@ -61,9 +61,9 @@ def run_study(
         >>> [(each.variant, each.seed, each.value("accuracy")) for each in runs]
         [('a', 0, 0.5), ('b', 0, 0.75), ('a', 1, 0.51), ('b', 1, 0.76)]
     """
-    for name, value, least in (("seeds", seeds, 1), ("processes", processes, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise ArgumentError(f"`{name}` must be a whole number of at least {least}, but is {value!r:.60}.")
+    for name, value, least, most in (("seeds", seeds, 1, 10_000), ("processes", processes, 1, 1024)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
+            raise ArgumentError(f"`{name}` must be a whole number from {least} to {most:,}, but is {value!r:.60}.")
     show = choose_run_progress(progress)
     planned = study.planned(seeds=seeds, full=full)
     runs = [] if path is None else read_runs(path)

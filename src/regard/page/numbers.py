@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["counted", "percent", "plural", "probability"]
+__all__ = ["counted", "percent", "percent_change", "plural", "probability"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -47,6 +47,30 @@ def percent(value: float | None) -> str:
     if 0.995 <= value < 1.0:
         return ">99%"
     return f"{100 * value:.0f}%"
+
+
+def percent_change(before: float, after: float, change: float | None = None) -> str:
+    """The difference of two fractions, in percentage points, as that of their percentages: 4% and 6% differ by +2%.
+
+    Fractions that differ by less than their percentages can say differ by +<1% or -<1%.
+
+    Args:
+        before, after: the fractions.
+        change: their difference, where it is known better; None: what they say.
+
+    Example:
+        >>> [percent_change(*pair) for pair in ((0.036, 0.064), (0.806, 0.814), (0.5, 0.25), (0.5, 0.5), (0.0, 1.0))]
+        ['+2%', '+<1%', '-25%', '0%', '+100%']
+    """
+    change = after - before if change is None else change
+    if not (math.isfinite(before) and math.isfinite(after)):
+        return percent(change)
+    # To even where a half is left, as in formatting.
+    points = round(100 * after) - round(100 * before)
+    if not points and change == 0:
+        return "0%"
+    size = ">99" if abs(points) == 100 and abs(change) < 1.0 - 1e-6 else abs(points) or "<1"
+    return f"{'-' if (points or change) < 0 else '+'}{size}%"
 
 
 def probability(value: float) -> str:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UnknownNameError
+from regard.files import looks_like_path
 from regard.modules.bounded import Bounded, TooLargeError
 from regard.tasks.folders import find_folder, folder_name
 from regard.tasks.model import SEEN
@@ -122,7 +123,7 @@ def _found(name_or_folder: str | Path) -> tuple[Path, str]:
     if isinstance(name_or_folder, str) and name_or_folder in known:
         return known[name_or_folder], name_or_folder
     folder = find_folder(name_or_folder, FILES)
-    is_name = isinstance(name_or_folder, str) and os.sep not in name_or_folder and "/" not in name_or_folder
+    is_name = isinstance(name_or_folder, str) and not looks_like_path(name_or_folder)
     if is_name and (not name_or_folder or not folder.exists()):
         error = UnknownNameError("model", str(name_or_folder), known)
         # Added afterwards, so that "or a folder" isn't suggested as a name.

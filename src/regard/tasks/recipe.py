@@ -8,6 +8,7 @@ from typing import Any
 
 from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.errors import ArgumentError
+from regard.files import read_regular
 from regard.modules import APPROXIMATIONS
 from regard.modules.networks import NETWORKS
 from regard.modules.projections import PROJECTIONS
@@ -30,6 +31,8 @@ from regard.tasks.sources import INPUTS, Words
 from regard.tasks.tagger.settings import TaggerSettings
 
 __all__ = ["Recipe", "fixed_by_network"]
+
+_MOST_BYTES = 1 << 20  # of a file: that of the longest recipe has a few thousand
 
 # As `Task.fixed`, for the networks that can't have everything.
 _FIXED_WITH_ATTENTION: dict[str, Mapping[str, tuple[Any, str]]] = {
@@ -146,7 +149,7 @@ class Recipe(Settings):
     input: Any = section(Words(), INPUTS)
 
     width: int = integer(128, 1)
-    layers: int = integer(2, 1)
+    layers: int = integer(2, 1, 1000)
     heads: int = integer(4, 1)
     hidden: int = integer(256, 1)
     network: str = one_of("attention", *NETWORKS)
@@ -211,7 +214,7 @@ class Recipe(Settings):
             ArgumentError: the file is missing, isn't text in UTF-8 or JSON, or holds something else than a recipe.
         """
         try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            values = json.loads(read_regular(path, _MOST_BYTES).decode("utf-8"))
         except OSError as error:
             raise ArgumentError(f"`recipe` must be a JSON file, but {path} can't be read: {error.strerror}.") from error
         except UnicodeDecodeError as error:

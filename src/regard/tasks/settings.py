@@ -30,6 +30,8 @@ __all__ = [
 
 Check = Callable[[str, Any], Any]
 
+_MOST = 2**31 - 1
+
 
 class Settings:
     """The base of frozen dataclasses whose fields are declared by the functions of this file."""
@@ -87,13 +89,15 @@ class Settings:
 
 
 def integer(default: int, low: int, high: int | None = None) -> Any:
-    """A whole number from `low` to `high`."""
+    """A whole number from `low` to `high`; None: to the largest that 32 bits hold."""
     limits = {"low": low, "high": high}
 
     def check(name: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ArgumentError(f"`{name}` must be a whole number, but is {value!r}.")
+            raise ArgumentError(f"`{name}` must be a whole number, but is {value!r:.60}.")
         _check_range(name, value, **limits)
+        if high is None and value > _MOST:
+            raise ArgumentError(f"`{name}` must be at most {_MOST:,}, but is {value!r:.60}.")
         return value
 
     return _field(default, check)
@@ -110,7 +114,7 @@ def real(default: float, low: float, high: float | None = None, *, above: bool =
 
     def check(name: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ArgumentError(f"`{name}` must be a number, but is {value!r}.")
+            raise ArgumentError(f"`{name}` must be a number, but is {value!r:.60}.")
         _check_range(name, value, low, high, above=above, below=below)
         return float(value)
 
@@ -133,7 +137,7 @@ def boolean(default: bool) -> Any:
 
     def check(name: str, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise ArgumentError(f"`{name}` must be true or false, but is {value!r}.")
+            raise ArgumentError(f"`{name}` must be true or false, but is {value!r:.60}.")
         return value
 
     return _field(default, check)
@@ -165,9 +169,9 @@ def named_weights() -> Any:
 
     def check(name: str, value: Any) -> Mapping[str, float]:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
-            raise ArgumentError(f"`{name}` must be an object, from names to numbers, but is {value!r}.")
+            raise ArgumentError(f"`{name}` must be an object, from names to numbers, but is {value!r:.60}.")
         # A read-only view, so that the settings are frozen as a whole.
-        return MappingProxyType({key: number(f"{name}[{key!r}]", item) for key, item in value.items()})
+        return MappingProxyType({key: number(f"{name}[{key!r:.60}]", item) for key, item in value.items()})
 
     return dataclasses.field(default_factory=dict, metadata={"check": check})
 
@@ -236,7 +240,7 @@ def _check_range(
     if not (over and under and value < float("inf")):
         first = f"above {low}" if above else f"at least {low}"
         second = "" if high is None else f" and below {high}" if below else f" and at most {high}"
-        raise ArgumentError(f"`{name}` must be {first}{second}, but is {value!r}.")
+        raise ArgumentError(f"`{name}` must be {first}{second}, but is {value!r:.60}.")
 
 
 def _unknown_key(settings: str, name: str, known: list[str]) -> UnknownNameError:
@@ -244,5 +248,5 @@ def _unknown_key(settings: str, name: str, known: list[str]) -> UnknownNameError
     error = UnknownNameError(settings, name, known)
     _, asks, near = str(error).partition(" Did you mean")
     hint = f".{asks}{near}" if near else f", only {', '.join(known)}."
-    error.args = (f"`{settings}` has no {name!r}{hint}",)
+    error.args = (f"`{settings}` has no {name!r:.60}{hint}",)
     return error

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UncheckedModel, UnknownNameError
+from regard.files import read_regular
 from regard.tasks.folders import find_folder, recover, write_folder
 
 __all__ = ["DESCRIPTION", "FILES", "FORMAT", "encode_json", "read_model", "round_weights", "write_model"]
@@ -35,6 +36,7 @@ FILES = (_WEIGHTS, DESCRIPTION, _CARD)
 # What is written is float16, and int32 for words; other programs may have widened it.
 _TYPES = (torch.float16, torch.float32, torch.int32, torch.int64)
 _KEYS = ("format", "kind", "recipe", "answer", "reader", "parameters", "about")
+_MOST_BYTES = 1 << 28  # of a description; the longest has a vocabulary of megabytes
 _DIGEST = "sha256"  # of the file of weights
 _OWN_DIGEST = "description_sha256"  # of the rest of the description
 
@@ -161,8 +163,10 @@ def read_model(folder: str | Path, *, edited: bool = False) -> tuple[dict[str, T
 
 def _read_description(path: Path, edited: bool) -> dict[str, Any]:
     try:
-        description = json.loads(path.read_bytes())
+        description = json.loads(read_regular(path, _MOST_BYTES))
         digest = _digest(description) if isinstance(description, dict) else ""
+    except OSError as error:
+        raise ModelError(f"{path} can't be read: {error.strerror}. Copy it again.") from error
     except (ValueError, RecursionError) as error:  # RecursionError: thousands of nested brackets
         raise ModelError(f"{path} isn't JSON: {error}. Copy it again.") from error
     if not isinstance(description, dict):

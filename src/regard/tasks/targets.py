@@ -4,7 +4,6 @@ The network has `outputs` outputs for each target. A classifier has one target f
 item of a source.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from regard.errors import ArgumentError, ModelError
 from regard.inputs import IGNORED
 from regard.inputs.special_ids import checked_text
+from regard.page.numbers import counted
 from regard.tasks.calibration import Calibration, best_temperature, calibration_error
 from regard.tasks.measure import ACCURACY, Measure
 from regard.tasks.ranking import area_under_roc
@@ -29,6 +29,7 @@ __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_fro
 
 # The index of a label that doesn't occur in training: every prediction is wrong.
 _NEW = IGNORED - 1
+_LARGEST = torch.finfo(torch.float32).max
 
 
 class Target(SavedTarget, ABC):
@@ -73,7 +74,7 @@ class Target(SavedTarget, ABC):
         Example:
             >>> Regression(mean=0.0, spread=1.0).check([[1.5, None], ["cat"]], "examples")
             Traceback (most recent call last):
-            regard.errors.ArgumentError: the target of `examples[1]` must be a finite number or None, but is 'cat'.
+            regard.errors.ArgumentError: the target of `examples[1]` must be a number of float32 or None, but is 'cat'.
         """
         for place, row in enumerate(rows):
             for target in row:
@@ -271,7 +272,7 @@ class Label(Target):
 
     @property
     def description(self) -> str:
-        return f"{len(self.names)} labels"
+        return counted(len(self.names), "label")
 
 
 @dataclass(frozen=True)
@@ -414,7 +415,7 @@ class MultiLabel(Target):
 
     @property
     def description(self) -> str:
-        return f"{len(self.names)} questions"
+        return counted(len(self.names), "question")
 
 
 @dataclass(frozen=True)
@@ -440,15 +441,15 @@ class Regression(Target):
     measure: ClassVar[Measure] = Measure("RMSE", falls=True)
 
     def __post_init__(self) -> None:
-        if isinstance(self.mean, bool) or not isinstance(self.mean, int | float) or not _finite(self.mean):
+        if isinstance(self.mean, bool) or not isinstance(self.mean, int | float) or not _holdable(self.mean):
             raise ArgumentError(f"`mean` must be a finite number, but is {self.mean!r:.60}.")
         check_positive("spread", self.spread)
 
     @classmethod
     def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Regression":
         numbers = [each for each in targets if each is not None]
-        if not numbers or not all(map(_finite, numbers)):
-            raise ArgumentError(f"`{argument}` must be finite numbers, at least one, but are not.")
+        if not numbers or not all(map(_holdable, numbers)):
+            raise ArgumentError(f"`{argument}` must be finite numbers of float32, at least one, but are not.")
         known = torch.tensor(numbers, dtype=torch.float64)
         # If all numbers are equal, there is no spread and nothing to learn.
         return cls(float(known.mean()), float(known.std(correction=0)) or 1.0)
@@ -459,10 +460,10 @@ class Regression(Target):
 
     @property
     def expected(self) -> str:
-        return "a finite number or None"
+        return "a number of float32 or None"
 
     def is_valid(self, target: Any) -> bool:
-        return target is None or (self.accepts(target) and _finite(target))
+        return target is None or (self.accepts(target) and _holdable(target))
 
     @property
     def outputs(self) -> int:
@@ -534,9 +535,10 @@ def _question_names(target: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _finite(number: float) -> bool:
+def _holdable(number: float) -> bool:
+    """Whether float32, in which models compute, can hold a number: the square of a larger one may be infinite."""
     try:
-        return math.isfinite(number)
+        return abs(float(number)) <= _LARGEST
     except OverflowError:  # an integer that is larger than any float
         return False
 
@@ -559,7 +561,7 @@ def _check_names(what: str, names: Any) -> None:
         raise ArgumentError(f"`{what}` must be a list of strings, but is {names!r:.60}.")
     for name, count in Counter(names).items():
         if count > 1:
-            raise ArgumentError(f"`{what}` must be distinct, but has {name!r} twice.")
+            raise ArgumentError(f"`{what}` must be distinct, but has {name!r:.60} twice.")
         # Python can't write it to a file: the trained model would be lost.
         if not name.isascii() and name != checked_text(name):
             raise ArgumentError(

@@ -253,7 +253,7 @@ def _sentence(
             for each in both
             if None not in each.hidden and (own is None or each.numbers[0] != own)
         ]
-        parts.append(effects_sentence(changes, outcomes[0].kind))  # pyright: ignore[reportArgumentType]
+        parts.append(effects_sentence(changes, outcomes[0].kind, found))  # pyright: ignore[reportArgumentType]
     return " ".join(filter(None, parts))
 
 

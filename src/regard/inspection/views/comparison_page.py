@@ -18,7 +18,7 @@ from regard.inspection.views.comparison_words import signed_points
 from regard.inspection.views.story import MOST_ROWS
 from regard.inspection.views.story_words import change_text, or_zero, said
 from regard.page import Block, Item, Items, Page, Prose, Table
-from regard.page.numbers import counted, percent
+from regard.page.numbers import counted, percent, percent_change
 from regard.page.visible import clip
 
 __all__ = ["comparison", "difference_table", "page_of", "titles_of"]
@@ -148,6 +148,10 @@ def _shown(record: Record, number: int | None) -> Iterator[Items]:
 
 def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     kinds = ["vectors" if each.outcomes is None else each.outcomes.kind for each in found.records]
+    places = [
+        None if number is None or each.outcomes is None else each.outcomes.places[number]
+        for each, number in zip(found.records, found.places, strict=True)
+    ]
     # Where nothing is known of an item, since the other record has no partner of the prediction, it has no row.
     items = [each for each in found.items if each.weights != (None, None)]
     rows = range(len(items))
@@ -162,10 +166,12 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     for each in (items[row] for row in rows):
         weights = ["" if weight is None else percent(weight) for weight in each.weights]
         difference = "no partner" if None in each.numbers else ""
-        difference = difference if each.difference is None else signed_points(each.difference)
+        one, other = each.weights
+        if one is not None and other is not None:
+            difference = percent_change(one, other)
         changes = [
-            "" if outcome is None else f"{change_text(outcome, kind)} {said(outcome)}".rstrip()
-            for outcome, kind in zip(each.hidden, kinds, strict=True)
+            "" if outcome is None else f"{change_text(outcome, kind, place)} {said(outcome)}".rstrip()
+            for outcome, kind, place in zip(each.hidden, kinds, places, strict=True)
         ]
         lines.append((each.name, *weights, difference, *(changes if effects else [])))
     yield _numbers(columns, lines)

@@ -49,7 +49,7 @@ def weights_sentence(items: list[tuple[Compared, float, float]]) -> str:
     return f"The weight on {_both(names)} differs most: {percent(one)} in A, {percent(other)} in B."
 
 
-def effects_sentence(items: list[tuple[Compared, Outcome, Outcome]], kind: str) -> str:
+def effects_sentence(items: list[tuple[Compared, Outcome, Outcome]], kind: str, places: tuple[Place, Place]) -> str:
     """Which item differs most in what hiding it changes; "" if none does, or if that wasn't measured."""
     finite = [each for each in items if math.isfinite(each[1].change) and math.isfinite(each[2].change)]
     if not finite:
@@ -58,7 +58,7 @@ def effects_sentence(items: list[tuple[Compared, Outcome, Outcome]], kind: str) 
     gap = abs(one.change - other.change)
     if gap == 0 or (kind != "numbers" and gap < _NOTICED):
         return ""
-    texts = [change_text(each, kind) for each in (one, other)]
+    texts = [change_text(each, kind, place) for each, place in zip((one, other), places, strict=True)]
     return f"The effect of hiding {_both(names)} differs most: {texts[0]} in A, {texts[1]} in B."
 
 

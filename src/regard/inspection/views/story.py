@@ -274,7 +274,7 @@ def comparison(record: Record, told: Story, top: int = MOST_ROWS) -> Comparison:
             ComparedItem(
                 names[item],
                 second=abs(outcome.change),
-                written=change_text(outcome, kind),
+                written=change_text(outcome, kind, told.place),
                 note=said(outcome),
                 **_first(told, item),
             )
@@ -316,7 +316,7 @@ def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
     kept = {each.name for each in by_size[:top]}
     kind = "numbers" if told.place.score is None and told.place.label else "labels" if told.place.label else "vectors"
     rows = [
-        (each.name, each.pattern, change_text(each.outcome, kind), said(each.outcome))
+        (each.name, each.pattern, change_text(each.outcome, kind, told.place), said(each.outcome))
         for each in told.removed
         if each.name in kept
     ]
@@ -327,8 +327,9 @@ def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
     if len(rows) < len(told.removed):
         least = abs(by_size[len(rows)].outcome.change)
         others = len(told.removed) - len(rows)
-        rest = "head changes" if others == 1 else f"{others:,} heads change"
-        yield Prose(f"The other {rest} it by {size_text(least, kind)} at most.")
+        rest = "The other head" if others == 1 else f"Each of the other {others:,} heads"
+        it, of = ("vector", " of its length") if kind == "vectors" else ("answer", "")
+        yield Prose(f"{rest}, removed alone, changes the {it} by {size_text(least, kind)}{of} at most.")
 
 
 def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[RemovedHead]:

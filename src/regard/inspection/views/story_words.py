@@ -5,13 +5,15 @@ import math
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import Record
-from regard.page.numbers import percent, probability
+from regard.page.numbers import percent, percent_change, probability
 from regard.page.visible import visible
 
 __all__ = ["change_text", "or_zero", "quoted", "said", "sentence", "signed_percent", "size_text"]
 
 # A change of the probability below this is called none: it may not change the percentage.
 _NOTICED = 0.01
+# By how much a change may differ from that of the probabilities, which a page keeps in few digits.
+_ROUNDING = 0.002
 
 
 def sentence(
@@ -96,8 +98,20 @@ def _with_score(label: str, score: float | None) -> str:
     return visible(label) if score is None else f"{visible(label)} {probability(score)}"
 
 
-def change_text(outcome: Outcome, kind: str) -> str:
-    """The change with its sign; that of a probability in percentage points."""
+def change_text(outcome: Outcome, kind: str, place: Place | None = None) -> str:
+    """The change with its sign; that of a probability in percentage points.
+
+    Args:
+        outcome: what is predicted after the change.
+        kind: what is predicted.
+        place: what was predicted before it. If the label is the same, the change is that of the percentages which stand
+            beside it; None: they don't.
+    """
+    if place is not None and kind == "labels" and place.label == outcome.label:
+        before, after = place.score, outcome.score
+        # In a record of somebody else's making, the change may be another one than theirs.
+        if before is not None and after is not None and abs(after - before - outcome.change) < _ROUNDING:
+            return percent_change(before, after, outcome.change)
     if math.isnan(outcome.change) or kind == "vectors":
         return size_text(outcome.change, kind)
     size = size_text(abs(outcome.change), kind)

@@ -1,7 +1,7 @@
 // Attended beside mattered: a row an item, one scale for each of the two.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped, h, titleOf, token } from "./dom.js";
-import { changeText, percent, probability } from "./numbers.js";
+import { effectText, percent, probability } from "./numbers.js";
 import { changeSize, fullChange, orZero, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
@@ -30,14 +30,14 @@ export function comparedView(root, choose) {
       ...(third ? [words.without] : [])];
     const longest = (texts) => Math.max(...texts.map((each) => each.length));
     const room = { weight: longest(rows.map((i) => weightText(view, i))),
-      effect: hidden.length ? longest(rows.map((i) => changeText(hidden[i].change, kind))) : 0 };
+      effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], view.place, kind))) : 0 };
     const changed = (outcome) => outcome.label !== view.place.label;
     const body = rows.map((i) => h("tr", { "data-key": i, class: i === view.key ? "key" : "", onclick: () => choose({ key: i }) },
       h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, title: titleOf(names[i], MOST_SHOWN),
         onclick: () => choose({ key: i }) }, token(clipped(names[i], MOST_SHOWN)))),
       h("td", {}, barred(weights[i] / high, "weight", weightText(view, i), room.weight),
         boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, view.place.query, i)), view.head) : null),
-      hidden.length ? h("td", {}, barred(changeSize(hidden[i]) / most, "effect", changeText(hidden[i].change, kind), room.effect)) : null,
+      hidden.length ? h("td", {}, barred(changeSize(hidden[i]) / most, "effect", effectText(hidden[i], view.place, kind), room.effect)) : null,
       third ? h("td", { class: changed(hidden[i]) ? "said changed" : "said", title: titleOf(hidden[i].label, MOST_SHOWN) },
         token(clipped(hidden[i].label, MOST_SHOWN)),
         hidden[i].score === null ? "" : ` ${probability(hidden[i].score)}`) : null));

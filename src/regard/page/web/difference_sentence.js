@@ -1,7 +1,7 @@
 // What differs most between two records, made from the numbers, in parts so that words can be coloured.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
-import { changeText, percent, probability } from "./numbers.js";
+import { effectText, percent, probability } from "./numbers.js";
 import { namesOfPair } from "./pairs.js";
 
 // A difference below this may not change a percentage.
@@ -29,7 +29,7 @@ export function differenceSentence(view, pairs, most = MOST_SHOWN) {
     (a === own ? null : [both[0].hidden[a].change, both[1].hidden[b].change])) : null;
   if (effects && effects.gap > 0 && (kind === "numbers" || effects.gap >= LEAST_DIFFERENCE)) {
     parts.push([say.effect[0], ""], [joinedName(effects.pair, records, say, most), "effect"],
-      [say.effect[1](...effects.values.map((each) => changeText(each, kind))), ""]);
+      [say.effect[1](...both.map(({ hidden, place }, side) => effectText(hidden[effects.pair[side]], place, kind))), ""]);
   }
   return parts;
 }

@@ -2,10 +2,10 @@
 import { MOST_SHOWN } from "./answers.js";
 import { chosen } from "./compared.js";
 import { clipped, h, token } from "./dom.js";
-import { changeText, probability } from "./numbers.js";
+import { effectText, percentChange, probability } from "./numbers.js";
 import { namesOfPair } from "./pairs.js";
 import { changeSize, fullChange, orZero, weightText } from "./view.js";
-import { signedPercent, twoLines } from "./sides.js";
+import { twoLines } from "./sides.js";
 import { nounOf, wordsOf } from "./words.js";
 
 /** The table of both; `pairs` says which items correspond. */
@@ -43,9 +43,9 @@ export function differenceTable(root, choose, pairs) {
         alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn("AB"[1 - alone]))),
         h("td", {}, twoLines(found.map((each, i) => (each === null ? null
           : [lineBar(each / high, "weight"), weightText(both[i], list[row][i])])))),
-        h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : signedPercent(gap)),
+        h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : percentChange(...found)),
         measured ? h("td", {}, twoLines(outcomes.map((each, i) => (each === null ? null
-          : [lineBar(changeSize(each) / full[i], "effect"), changeText(each.change, both[i].kind)])))) : null,
+          : [lineBar(changeSize(each) / full[i], "effect"), effectText(each, both[i].place, both[i].kind)])))) : null,
         third ? h("td", { class: "said" }, twoLines(outcomes.map((each, i) => (each === null ? null
           : [h("span", { class: each.label === both[i].place.label ? "" : "changed" }, token(clipped(each.label, MOST_SHOWN)),
             each.score === null ? "" : ` ${probability(each.score)}`)])))) : null);

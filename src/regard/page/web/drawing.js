@@ -2,7 +2,7 @@
 // is chosen.
 import { answerChips } from "./answers.js";
 import { h, token } from "./dom.js";
-import { changeText, percent, probability } from "./numbers.js";
+import { effectText, percent, probability } from "./numbers.js";
 import { orZero, placeAt } from "./view.js";
 import { wordsOf } from "./words.js";
 
@@ -94,12 +94,12 @@ export function heaviestItems({ weights }) {
 }
 
 function aboutItem(view, item) {
-  const { data, weights, hidden, kind, names } = view, words = wordsOf(view.state.lang);
+  const { data, weights, hidden, kind, names, place } = view, words = wordsOf(view.state.lang);
   const label = data.labels[item], score = data.scores[item];
   const parts = [
     label ? `${label}${score === undefined ? "" : ` ${probability(score)}`}` : "",
     weights ? `${words.attended} ${percent(weights[item])}` : "",
-    hidden.length ? `${words.mattered} ${changeText(hidden[item].change, kind)}` : "",
+    hidden.length ? `${words.mattered} ${effectText(hidden[item], place, kind)}` : "",
   ];
   return [token(names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];
 }

@@ -1,5 +1,8 @@
 // Numbers as text, by the same rules as the terminal's.
 
+// By how much a change may differ from that of the probabilities, which a page keeps in few digits.
+const ROUNDING = 0.002;
+
 /** A fraction as a whole percentage. 0 % and 100 % are exact. */
 export function percent(value) {
   if (value === null || value === undefined) return "masked";
@@ -41,6 +44,23 @@ export function brief(value) {
 /** The size of a change: of a probability in percentage points, of a vector as a share of its length. */
 export function sizeText(change, kind) {
   return kind === "numbers" && Number.isFinite(change) ? short(change) : percent(change);
+}
+
+/** The difference of two fractions, in percentage points, as that of their percentages. */
+export function percentChange(before, after, change = after - before) {
+  if (!Number.isFinite(before) || !Number.isFinite(after)) return percent(change);
+  const points = roundHalfEven(100 * after) - roundHalfEven(100 * before);
+  if (!points && !change) return "0%";
+  const size = Math.abs(points) === 100 && Math.abs(change) < 1 - 1e-6 ? ">99" : Math.abs(points) || "<1";
+  return `${(points || change) < 0 ? "−" : "+"}${size}%`;
+}
+
+/** The change of an outcome; of a label that stays the same, that of the percentages which stand beside it. */
+export function effectText(outcome, place, kind) {
+  const same = kind === "labels" && outcome.label === place.label && outcome.score !== null && place.score !== null;
+  // In a record of somebody else's making, the change may be another one than theirs.
+  return same && Math.abs(outcome.score - place.score - outcome.change) < ROUNDING
+    ? percentChange(place.score, outcome.score, outcome.change) : changeText(outcome.change, kind);
 }
 
 /** A change with its sign. */

@@ -56,7 +56,7 @@ def generated(
     source, task = recipe.input, recipe.task
     beams = int(task.beams) if beams is None else beams
     if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
-        raise ArgumentError(f"`beams` must be a whole number, 1 or more, but is {beams!r}.")
+        raise ArgumentError(f"`beams` must be a whole number, 1 or more, but is {beams!r:.60}.")
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Generated | None] = [None] * len(items)

@@ -40,7 +40,7 @@ class SynthesisSettings(Settings):
     rate: int = integer(8000, 2000, 192_000)
     filters: int = integer(40, 1, 128)
     together: int = integer(4, 1, 100)
-    decoder_layers: int = integer(2, 1)
+    decoder_layers: int = integer(2, 1, 1000)
     frame_dropout: float = fraction(0.5)
     own: float = fraction(0.5)
     guide: float | None = real_or_none(0.0)

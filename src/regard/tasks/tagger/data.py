@@ -113,7 +113,7 @@ def _kind(pairs: Sequence[Pair], argument: str) -> type[Target]:
         for each in targets:
             if each is not None and not Label.accepts(each) and not Regression.accepts(each):
                 raise ArgumentError(
-                    f"the targets of `{argument}[{place}]` must be labels or numbers, but one is {each!r}."
+                    f"the targets of `{argument}[{place}]` must be labels or numbers, but one is {each!r:.60}."
                 )
             if each is not None and found is not None and isinstance(each, str) != isinstance(found, str):
                 raise ArgumentError(

@@ -42,7 +42,8 @@ def check_data(data: Any) -> None:
         raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}") from error
 
 
-def check_count(name: str, count: Any) -> None:
-    """Raise an error unless a number of threads or processes is an integer of at least 1."""
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ArgumentError(f"`{name}` must be a whole number, 1 or more, but is {count!r}.")
+def check_count(name: str, count: Any, most: int | None = None) -> None:
+    """Raise an error unless a number of threads or processes is an integer from 1 to `most`; None: of at least 1."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1 or (most is not None and count > most):
+        wanted = "a whole number, 1 or more" if most is None else f"a whole number from 1 to {most:,}"
+        raise ArgumentError(f"`{name}` must be {wanted}, but is {count!r:.60}.")

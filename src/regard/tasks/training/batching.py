@@ -73,7 +73,7 @@ def batches_by_length(lengths: Sequence[int], batch_items: int) -> list[list[int
         [[1, 2], [0], [3]]
     """
     if isinstance(batch_items, bool) or not isinstance(batch_items, int) or batch_items < 1:
-        raise ArgumentError(f"`batch_items` must be a whole number, 1 or more, but is {batch_items!r}.")
+        raise ArgumentError(f"`batch_items` must be a whole number, 1 or more, but is {batch_items!r:.60}.")
     return _pack(sorted(range(len(lengths)), key=lambda index: lengths[index]), lengths, batch_items)
 
 

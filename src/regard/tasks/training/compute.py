@@ -85,7 +85,7 @@ def choose_accelerator(device: str) -> str:
         ArgumentError: there is no such device.
     """
     if device not in ("auto", "cpu", "gpu"):
-        raise ArgumentError(f"`device` must be auto, cpu or gpu, but is {device!r}.")
+        raise ArgumentError(f"`device` must be auto, cpu or gpu, but is {device!r:.60}.")
     if device == "gpu" and not torch.cuda.is_available():
         raise ArgumentError("`device` must be cpu or auto where there is no GPU, but is 'gpu': PyTorch finds none.")
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, ModelError
-from regard.files import write_json, write_text
+from regard.files import read_regular, write_json, write_text
 from regard.tasks import store
 from regard.tasks.folders import clean_up, find_folder
 from regard.tasks.recipe import Recipe
@@ -25,6 +25,7 @@ from regard.tasks.training.lock import LOCK, locked
 __all__ = ["RunFolder"]
 
 _RUN = "run.json"
+_MOST_BYTES = 1 << 24  # of run.json, which has a recipe and digests
 
 
 class RunFolder:
@@ -163,7 +164,7 @@ class RunFolder:
     def _read(self) -> dict[str, Any]:
         path = self.folder / _RUN
         try:
-            begun = json.loads(path.read_bytes())
+            begun = json.loads(read_regular(path, _MOST_BYTES))
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{path} isn't JSON: {error}. Start a new run in another folder.") from error
         if not isinstance(begun, dict):

@@ -121,7 +121,8 @@ def train(
         show.note(said)
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
-    check_count("threads", threads)
+    # A library that can't start as many threads ends the process.
+    check_count("threads", threads, most=1024)
     check_count("devices", devices)
     compute = Compute(choose_accelerator(device), threads, devices, matmul)
     if launch is not None:
