@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.attention.costs import KERNELS, cost, seconds
 from regard.attention.engines import AUTO, ENGINES, fused
+from regard.attention.keywords import NoSuch, refuse_keywords
 from regard.attention.positions import Position
 from regard.attention.request import Request
 from regard.attention.user_parts import unwrapped
@@ -143,6 +144,7 @@ def plan(
     dropout: float = 0.0,
     seed: int | None = None,
     engine: str = "auto",
+    **unknown: NoSuch,
 ) -> Plan:
     """Say what `attend` would do with the same arguments, without doing it.
 
@@ -165,6 +167,8 @@ def plan(
            not jit: it has no kernel for these parts: the score isn't additive, and the mask isn't a list of edges
            not dense: it takes quadratic memory, so it runs only when asked for by name
     """
+    if unknown:
+        refuse_keywords(plan, unknown)
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed or 0
     )
