@@ -39,6 +39,13 @@ with warnings.catch_warnings():
         ({"key": torch.ones(2, 2, 5, 7), "value": torch.ones(2, 2, 5, 7)}, "multiple of the 2 heads of `key`"),
         ({"key": X.double()}, "`key` must be torch.float32"),
         ({"query": X.long(), "key": X.long(), "value": X.long()}, "must hold real numbers, but is torch.int64"),
+        *(
+            (
+                {name: X.to(dtype) for name in ("query", "key", "value")},
+                f"`query` must be of float32.*is of {dtype}.*bfloat16",
+            )
+            for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+        ),
         ({"query": NESTED}, r"`query` must be a tensor .* but is a nested tensor. Pad it .*mask=Lengths\(lengths\)"),
         ({"query": NESTED, "key": NESTED, "value": NESTED}, "`query` must be a tensor .* but is a nested tensor"),
         ({"value": JAGGED}, "`value` must be a tensor .* but is a nested tensor"),

@@ -87,6 +87,17 @@ def test_more_work_takes_longer():
     assert long.work > 32 * short.work
 
 
+def test_a_function_that_is_called_for_every_pair_is_named():
+    def even(batch, head, query, key):
+        return (query + key) % 2 == 0
+
+    query = heads(30, 8)
+    found = plan(query, query, query, mask=Window(2, 2) & even | ~Window(1, 1) & even)
+    assert found.functions == ("even",)
+    assert str(found).count("even is called for every pair of the tiles") == 1
+    assert not plan(query, query, query, mask=Window(2, 2)).functions
+
+
 @pytest.mark.usefixtures("only_on_a_cpu")
 def test_edges_that_a_mask_lists_are_counted():
     """Three lists of integers at least, and more while they are made and filtered."""
