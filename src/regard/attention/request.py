@@ -162,6 +162,16 @@ class Request:
         return math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
 
     @property
+    def finite_parts(self) -> bool:
+        """Whether all numbers of the score and of the position are finite, as a bias of minus infinity isn't."""
+
+        def look() -> bool:
+            numbers = (each for each in operands((self.parts.score, self.parts.position)) if each.is_floating_point())
+            return all(bool(torch.isfinite(each.detach().sum())) for each in numbers)
+
+        return self.cached("finite_parts", look)
+
+    @property
     def safe(self) -> bool:
         """Whether hidden values can't reach the output: nothing is hidden, or everything is finite."""
         return self.hides_nothing or self.finite

@@ -251,19 +251,23 @@ class TileWork:
 
     def _masked(self, scores: Tensor) -> Tensor:
         """Scores with minus infinity at hidden pairs, and for a user's normaliser with 0 in rows without a score."""
+        may_lack_scores = self._may_lack_scores(scores)
         scores = self._hidden(scores, -torch.inf, in_place=self._builtin_scores)
-        if self._may_lack_scores(scores):
+        if may_lack_scores:
             self._hide_rows_without_scores(scores)
         if self._no_empty_row or not isinstance(self._weights, UserPart):
             return scores
         return self._zero_empty_rows(scores)
 
     def _may_lack_scores(self, scores: Tensor) -> bool:
-        """Whether all scores of a row that sees some keys could be minus infinity."""
-        if self._position.overrides("scores") or not self._builtin_scores:
+        """Whether all scores of a row that sees some keys could be minus infinity; to ask each row takes a pass."""
+        if not self._builtin_scores:
             return True
-        # Those of infinite vectors; where something is hidden, there are none. On a GPU, looking would be waiting.
-        return self._mask is None and (scores.device.type != "cpu" or bool((scores[..., :1] == -torch.inf).any()))
+        biased = self._position.overrides("scores")
+        if scores.device.type != "cpu":  # looking at numbers would be waiting for them
+            return biased or self._mask is None
+        # Otherwise they come from infinite vectors, or biases that overflow: then those of the farthest keys do.
+        return (biased and not self.request.finite_parts) or bool((scores[..., [0, -1]] == -torch.inf).any())
 
     def _hide_rows_without_scores(self, scores: Tensor) -> None:
         """Hide all pairs of the rows whose scores are all minus infinity: from here on they are rows without keys."""
