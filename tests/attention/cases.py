@@ -323,7 +323,7 @@ def _seeded(make: Callable[[], Any], dtype: torch.dtype) -> Any:
     return module.to(dtype)
 
 
-def _table(size: Size, dtype: torch.dtype) -> Tensor:
+def bias_table(size: Size, dtype: torch.dtype) -> Tensor:
     most = max(MOST, size.queries, size.keys)
     whole = numbers(BATCH, HEADS, most, most, seed=42, dtype=dtype, grad=False)
     return whole[list(size.items), :, : size.queries, : size.keys].clone().requires_grad_()
@@ -341,7 +341,7 @@ POSITION_EXAMPLES: dict[str, Callable[[Size, torch.dtype], Any]] = {
     "bucketed": lambda size, dtype: _seeded(lambda: Bucketed(HEADS, 6, 5), dtype),
     "alibi": lambda size, dtype: Alibi(HEADS).to(dtype),
     "slopes": lambda size, dtype: Slopes(numbers(HEADS, seed=43, dtype=dtype)),
-    "bias": lambda size, dtype: Bias(_table(size, dtype)),
+    "bias": lambda size, dtype: Bias(bias_table(size, dtype)),
     "guided": lambda size, dtype: GuidedBias(0.3),
     "rotary + bucketed": lambda size, dtype: Rotary(size=4) + _seeded(lambda: Bucketed(HEADS, 6, 5), dtype),
     "own": lambda size, dtype: AllHooks(numbers(seed=44, dtype=dtype)),

@@ -14,6 +14,9 @@ from regard.attention import (
     Relative,
     Sinusoidal,
     attend,
+    attend_rows,
+    plan,
+    summarise,
     weigh,
 )
 from regard.attention.engines import ENGINES
@@ -36,6 +39,13 @@ with warnings.catch_warnings():
         ({"key": torch.ones(2, 2, 5, 7), "value": torch.ones(2, 2, 5, 7)}, "multiple of the 2 heads of `key`"),
         ({"key": X.double()}, "`key` must be torch.float32"),
         ({"query": X.long(), "key": X.long(), "value": X.long()}, "must hold real numbers, but is torch.int64"),
+        *(
+            (
+                {name: X.to(dtype) for name in ("query", "key", "value")},
+                f"`query` must be of float32.*is of {dtype}.*bfloat16",
+            )
+            for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+        ),
         ({"query": NESTED}, r"`query` must be a tensor .* but is a nested tensor. Pad it .*mask=Lengths\(lengths\)"),
         ({"query": NESTED, "key": NESTED, "value": NESTED}, "`query` must be a tensor .* but is a nested tensor"),
         ({"value": JAGGED}, "`value` must be a tensor .* but is a nested tensor"),
@@ -66,6 +76,27 @@ def test_bad_arguments(arguments, message, monkeypatch):
     monkeypatch.setattr(importlib.import_module("regard.attention.attend"), "attend", bare)
     with pytest.raises(ArgumentError, match=message):
         bare(**({"query": X, "key": X, "value": X} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        ("is_causal", True, "Pass mask='causal'"),
+        ("attn_mask", torch.ones(5, 5), r"Pass mask=.*Pairs\(table\).*position=Bias\(table\)"),
+        ("dropout_p", 0.1, "Pass dropout="),
+        ("scale", 0.5, r"Pass score=Dot\(scale\)"),
+        ("enable_gqa", True, "Leave it out"),
+        ("maks", "causal", "Did you mean 'mask'"),
+        ("xyz", 1, "It takes score, weights, mask"),
+    ],
+)
+def test_arguments_of_pytorch_and_misspelt_ones_are_named(name, value, instead):
+    for function in (attend, plan, weigh, attend_rows, summarise):
+        bare = getattr(function, "__wrapped__", function)
+        given = {"rows": [0]} if function is attend_rows else {}
+        three = (X, X) if function in (weigh, summarise) else (X, X, X)
+        with pytest.raises(ArgumentError, match=f"`{name}` is no argument of {function.__name__}. {instead}"):
+            bare(*three, **given, **{name: value})
 
 
 def test_a_spec_hashes_and_holds_no_tensor():

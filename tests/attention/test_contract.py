@@ -14,6 +14,7 @@ from attention.cases import (
     SIZES,
     WEIGHTS_EXAMPLES,
     Case,
+    bias_table,
     each_part,
     kernels,
     rotation,
@@ -21,7 +22,22 @@ from attention.cases import (
     tensors,
 )
 from attention.comparing import ROUNDING, Cut, gaps, moved, outcome, request_of
-from regard.attention import Additive, Bilinear, Causal, Cosine, Dot, Lengths, Rotary, Window, attend, plan, weigh
+from regard.attention import (
+    Additive,
+    Bias,
+    Bilinear,
+    Causal,
+    Cosine,
+    Dot,
+    Lengths,
+    Position,
+    Rotary,
+    Window,
+    attend,
+    plan,
+    summarise,
+    weigh,
+)
 from regard.attention.engines import AUTO, ENGINES
 from regard.attention.positions import RelativeKeys, Slopes
 from regard.attention.request import Request
@@ -93,6 +109,70 @@ def test_a_query_that_may_see_nothing_gives_zeros_and_takes_no_gradient(score, w
         assert all((gradient == 0).all() for gradient in gradients), engine
     seen = weigh(arguments.query, arguments.key, **{**arguments.parts, "position": None})
     assert (seen[0] == 0).all()
+
+
+@dataclass(frozen=True)
+class Nothing(Position):
+    """A position scheme of a user's own that leaves the fourth query without a score."""
+
+    def scores(self, scores, query, key, at):
+        return scores.masked_fill(at.query == 3, -torch.inf)
+
+
+def no_score(query, key):
+    """A score of a user's own that is minus infinity for some queries."""
+    return torch.where(query[..., :1] > 2, -torch.inf, query @ key.mT)
+
+
+def _lowest(size, whole):
+    """A bias whose fourth row is minus infinity, and another key's here and there."""
+    table = bias_table(size, F64).detach().clone()
+    table[:, :, :: 1 if whole else 2, 5] = -torch.inf
+    table[:, :, 3] = -torch.inf
+    return Bias(table.requires_grad_())
+
+
+LOWEST = {
+    "bias": lambda arguments: arguments.parts.update(position=_lowest(SELF, whole=False)),
+    "bias by head": lambda arguments: arguments.parts.update(position=Rotary(size=4) + _lowest(SELF, whole=True)),
+    "own position": lambda arguments: arguments.parts.update(position=Nothing()),
+    "own score": lambda arguments: arguments.parts.update(score=no_score),
+}
+
+
+@pytest.mark.parametrize("mask", ["dense", "causal & lengths", "own function"])
+@pytest.mark.parametrize("weights", WEIGHTS_EXAMPLES)
+@pytest.mark.parametrize("by", LOWEST)
+def test_a_query_whose_scores_are_all_minus_infinity_sees_nothing(by, weights, mask):
+    """It gives zeros and takes no gradient, even of NaN: by every normaliser, in every engine."""
+    results = {}
+    for engine in (*ENGINES, "auto", Cut(rows=3, budget=40)):
+        arguments = Case(weights=weights, mask=mask).make()
+        LOWEST[by](arguments)
+        if by == "own score":
+            with torch.no_grad():
+                arguments.query[:, :, :, 0].clamp_(max=1.9)
+                arguments.query[:, :, 3, 0] = 3.0
+        try:
+            output = engine(arguments) if isinstance(engine, Cut) else arguments(attend, engine=engine)
+        except RefusedError:
+            continue
+        assert (output[:, :, 3] == 0).all(), engine
+        above = torch.linspace(-1, 1, output.numel()).view_as(output).to(output)
+        above[:, :, 3] = torch.nan
+        wanted = list(arguments.named.values())
+        found = [output, *torch.autograd.grad(output, wanted, above, materialize_grads=True)]
+        assert all(torch.isfinite(tensor).all() for tensor in found), engine
+        assert (found[1][:, :, 3] == 0).all(), engine
+        results[str(engine)] = found
+    for found in results.values():
+        for one, other in zip(found, results["dense"], strict=True):
+            torch.testing.assert_close(one, other)
+    seen = weigh(arguments.query, arguments.key, **arguments.parts)
+    assert (seen[:, :, 3] == 0).all()
+    summary = summarise(arguments.query, arguments.key, **arguments.parts, rows=[3])
+    assert (summary.rows == 0).all()
+    assert (summary.entropy[:, :, 3] == 0).all()
 
 
 @pytest.mark.parametrize("length", [0, 1, 127, 128, 129])

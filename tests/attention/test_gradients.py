@@ -17,7 +17,7 @@ from attention.cases import (
     seeded,
 )
 from attention.comparing import OTHERS, request_of
-from regard.attention import Lengths, Window, attend
+from regard.attention import Causal, Lengths, Softmax, Window, attend
 from regard.attention.engines import ENGINES, fused
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.errors import ArgumentError, RefusedError
@@ -228,3 +228,27 @@ def test_a_function_without_setup_context_is_refused_under_transforms(transform)
 
     with pytest.raises(ArgumentError, match=r"uses a torch\.autograd\.Function without setup_context"):
         transform(call)(x[None] if transform is torch.vmap else x)
+
+
+@pytest.mark.parametrize("mask", [None, "causal", Lengths([5, 7]), Causal() & Lengths([7, 3])], ids=str)
+@pytest.mark.parametrize("temperature", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_in_half_precision_a_row_of_one_key_is_as_near_as_the_definition(dtype, temperature, mask):
+    """Where one key has almost all the weight, the rest cancels: what PyTorch rounds would be all that is left."""
+    for seed, size in ((0, 4), (1, 8), (2, 64)):
+        generator = seeded(seed)
+        three = [
+            (torch.randn(2, 2, 7, size, generator=generator) * each).to(dtype)
+            for each in (14 / size**0.5, 4 / size**0.5, 1.0)
+        ]
+        upward = torch.randn(2, 2, 7, size, generator=generator).to(dtype)
+
+        def found(wide, engine, three=three, upward=upward):
+            given = [(each.double() if wide else each.clone()).requires_grad_() for each in three]
+            output = attend(*given, score="dot", weights=Softmax(temperature), mask=mask, engine=engine)
+            return torch.autograd.grad(output, given, upward.to(output.dtype))
+
+        exact, own = found(True, "dense"), found(False, "dense")
+        for one, definition, true in zip(found(False, "auto"), own, exact, strict=True):
+            error, its = ((each.double() - true).abs().max() for each in (one, definition))
+            assert error <= 3 * its + 1e-3 * true.abs().max(), f"{error:.2g}, {its:.2g} of {true.abs().max():.2g}"

@@ -146,6 +146,17 @@ def test_documents_with_more_queries_than_keys(mask, rule, queries, keys, engine
     torch.testing.assert_close(output, torch.as_tensor(expected, dtype=torch.float32))
 
 
+@pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])
+def test_a_batch_of_no_items(engine):
+    """With as many queries as keys, with more and with fewer."""
+    ids, one = torch.zeros(0, 5, dtype=torch.long), torch.zeros(1, 5, dtype=torch.long)
+    for queries in (5, 1, 7):
+        query, key = torch.zeros(0, 2, queries, 4), torch.zeros(0, 2, 5, 4)
+        theirs = torch.zeros(0, queries, dtype=torch.long)
+        for mask in (Documents(ids), ~Documents(ids) & "causal", Documents(one, query=theirs), Lengths(key=[])):
+            assert attend(query, key, key, mask=mask, engine=engine).shape == query.shape
+
+
 def test_a_guided_window_keeps_to_each_items_own_lengths():
     # Six keys for three queries: two keys a step; of two queries and two keys, one.
     mask = Guided(1) & Lengths(query=[3, 2], key=[6, 2])

@@ -9,6 +9,7 @@ from regard.attention import Additive, Edges, Window, attend, plan
 from regard.attention.costs import cost, seconds
 from regard.attention.engines.blocked.tiles import extent, tiles
 from regard.errors import RefusedError
+from regard.modules.efficient import Strided
 
 
 def heads(length: int, count: int = 2, size: int = 8) -> torch.Tensor:
@@ -84,6 +85,27 @@ def test_more_work_takes_longer():
         assert all(time > 0 for time in times)
     short, long = (cost("blocked", request) for request in (requests[0], requests[2]))
     assert long.work > 32 * short.work
+
+
+def test_a_function_that_is_called_for_every_pair_is_named():
+    def even(batch, head, query, key):
+        return (query + key) % 2 == 0
+
+    query = heads(30, 8)
+    found = plan(query, query, query, mask=Window(2, 2) & even | ~Window(1, 1) & even)
+    assert found.functions == ("even",)
+    assert str(found).count("even is called for every pair of the tiles") == 1
+    assert not plan(query, query, query, mask=Window(2, 2)).functions
+
+
+@pytest.mark.usefixtures("only_on_a_cpu")
+def test_edges_that_a_mask_lists_are_counted():
+    """Three lists of integers at least, and more while they are made and filtered."""
+    query = heads(1000, 8)
+    alone, filtered = (plan(query, query, query, mask=mask) for mask in (Strided(31), Strided(31) & "causal"))
+    assert alone.engine == filtered.engine == "jit"
+    assert alone.memory > alone.tiles["edges"] * 3 * 8
+    assert filtered.memory > alone.memory
 
 
 @pytest.mark.usefixtures("only_on_a_cpu")

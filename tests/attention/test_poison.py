@@ -237,10 +237,11 @@ def test_one_huge_number_is_huge_in_vectors_of_any_size(size):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("size", [4, 64])
 def test_a_diverged_encoder_shows(size, dtype, what, mask, grad):
-    """Keys that are no numbers at all make outputs that are none, in every engine."""
+    """Keys that are no numbers at all make outputs that are none, in every engine; scores of minus infinity, zeros."""
     query = torch.randn(1, 2, 64, size, generator=seeded(0)).to(dtype).requires_grad_(grad)
     key = torch.full((1, 2, 64, size), POISONS[what], dtype=dtype)
     value = torch.randn(1, 2, 64, size, generator=seeded(1)).to(dtype)
+    lowest = (query @ key.mT == -torch.inf).all(-1, keepdim=True)
     ran = 0
     for engine in ("auto", *ENGINES):
         try:
@@ -248,7 +249,8 @@ def test_a_diverged_encoder_shows(size, dtype, what, mask, grad):
         except RefusedError:
             continue
         ran += 1
-        assert torch.isnan(output).all(), engine
+        assert torch.equal(torch.isnan(output), (~lowest).expand(output.shape)), engine
+        assert (output == 0).masked_fill(~lowest, True).all(), engine
         if grad:
             (gradient,) = torch.autograd.grad(output.sum(), query)
             assert torch.isnan(gradient).all(), engine
@@ -427,3 +429,17 @@ def test_the_gradient_of_a_hidden_weight_is_zero_by_itself():
     allowed = torch.tensor([[[True, False], [True, True]]])
     masked_matmul(weights, value, allowed).sum().backward()
     torch.testing.assert_close(weights.grad, torch.tensor([[[1.0, 0.0], [1.0, torch.nan]]]), equal_nan=True)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("key_heads", [1, 2])
+@pytest.mark.parametrize("engine", ["dense", *FUSED, "blocked", "auto"])
+def test_scores_that_are_finite_though_products_are_not(engine, key_heads, grad):
+    """The query is scaled before the product, as the definition does it, and not after."""
+    query = torch.zeros(1, 2, 3, 4)
+    query[..., 0] = torch.tensor([1.5, -1.5, 1e-3])
+    key = torch.zeros(1, key_heads, 5, 4)
+    key[..., 0] = 3e38
+    value = torch.full((1, key_heads, 5, 4), 2.0)
+    output = attend(query.requires_grad_(grad), key, value, engine=engine)
+    torch.testing.assert_close(output, torch.full_like(output, 2.0))

@@ -496,8 +496,15 @@ class TestAlibi:
     def test_it_is_moved_and_not_saved(self):
         module = Alibi(heads=3)
         assert not module.state_dict()
-        assert module.double().part().slopes.dtype == torch.float64
         assert not list(module.parameters())
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+    def test_slopes_are_exact_whatever_the_dtype_of_the_module(self, dtype):
+        """2^-0.5 needs every bit: in a module of bfloat16, whose scores are float32, and in float64."""
+        position = Alibi(heads=16).to(dtype)
+        x = torch.zeros(1, 16, 3, 2, dtype=torch.float64)
+        found = weigh(x, x, weights=lambda scores, allowed: scores, position=position)[0, :, 0, 2]
+        assert found.tolist() == [-2 * 2.0 ** (-k / 2) for k in range(1, 17)]
 
     def test_refusals(self):
         with pytest.raises(ArgumentError, match="`heads` must be how many heads there are, 1 or more, but is 0"):

@@ -58,6 +58,11 @@ class Outputs(Position):
         return self.change(output)
 
 
+class Short(Position):
+    def scores(self, scores, at):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return scores
+
+
 class Reducing:
     def __init__(self, change):
         self.change = change
@@ -93,6 +98,35 @@ def test_what_a_part_returns_is_looked_at(what, trained, engine):
     for mask in (None, "causal"):
         with pytest.raises(ArgumentError, match=r"of your own must return .*but returned"):
             attend(*heads(trained=trained), **RETURNS[what], mask=mask, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["auto", "dense", "blocked"])
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            {"weights": lambda s: s.relu()},
+            r"`weights` of your own must take \(scores, allowed\), but <lambda> takes \(s\)",
+        ),
+        ({"weights": torch.relu}, r"`weights` .* must take \(scores, allowed\), but relu takes others"),
+        ({"weights": torch.nn.Softmax(-1)}, r"`weights` .* must take \(scores, allowed\), but Softmax takes \(input"),
+        ({"score": lambda query: query}, r"`score` of your own must take \(query, key\)"),
+        ({"mask": lambda query, key: key <= query}, r"`mask` of your own must take \(batch, head, query, key\)"),
+        ({"position": Short()}, r"`position's scores` of your own must take \(scores, query, key, at\)"),
+    ],
+)
+def test_what_a_function_takes_is_said(parts, message, trained, engine):
+    with pytest.raises(ArgumentError, match=message):
+        attend(*heads(trained=trained), **parts, engine=engine)
+
+
+def test_a_function_s_own_mistake_remains_its_own():
+    def broken(scores, allowed):
+        return scores + None
+
+    with pytest.raises(TypeError, match="NoneType"):
+        attend(*heads(trained=False), weights=broken)
 
 
 @pytest.mark.parametrize("what", ["a score of broadcasting columns", "summed weights"])

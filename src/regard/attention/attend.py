@@ -13,6 +13,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 from regard.attention import autograd, custom_operator, function_transforms
 from regard.attention.engines import ENGINES, dense
 from regard.attention.fast_path import fast_path
+from regard.attention.keywords import NoSuch, refuse_keywords
 from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
 from regard.attention.pytorch_internals import in_forward_mode, in_transform, sees_calls
@@ -35,6 +36,7 @@ def attend(
     dropout: float = 0.0,
     seed: int | None = None,
     engine: str = "auto",
+    **unknown: NoSuch,
 ) -> Float[Tensor, "batch head query value"]:
     """Score every key for every query, normalise, and sum the values by the weights: O_i = sum_j w(s(q_i, k_j)) v_j.
 
@@ -72,6 +74,8 @@ def attend(
                 [2.0000, 7.9640, 0.0540],
                 [1.9997, 7.7599, 0.3584]])
     """
+    if unknown:
+        refuse_keywords(attend, unknown)
     if type(query) in (Tensor, Parameter) and has_torch_function((query,)) and (is_compiling() or sees_calls()):
         # A mode is active, such as that of `regard.watch`: it sees the call, as it sees those of PyTorch's functions.
         named: dict[str, Any] = {"score": score, "weights": weights, "mask": mask, "position": position}
@@ -112,6 +116,7 @@ def weigh(
     mask: Any = None,
     position: Any = None,
     rows: Sequence[int] | Tensor | None = None,
+    **unknown: NoSuch,
 ) -> Float[Tensor, "batch head row key"]:
     """The attention weights of all queries, in quadratic memory, or of a few.
 
@@ -132,6 +137,8 @@ def weigh(
         >>> weigh(query, key, score="dot")[0, 0]
         tensor([[0.0634, 0.4683, 0.4683]])
     """
+    if unknown:
+        refuse_keywords(weigh, unknown)
     request = Request.of(
         query, key, key, score=score, weights=weights, mask=mask, position=position, dropout=0.0, seed=0
     )
@@ -150,6 +157,7 @@ def attend_rows(
     weights: Any = "softmax",
     mask: Any = None,
     position: Any = None,
+    **unknown: NoSuch,
 ) -> Float[Tensor, "batch head row value"]:
     """The outputs of `attend` for a few queries, by the reference implementation: to check what another one gave.
 
@@ -166,6 +174,8 @@ def attend_rows(
         >>> attend_rows(x, x, x, [2], mask="causal")[0, 0]
         tensor([[0.2645, 0.2645, 0.4711]])
     """
+    if unknown:
+        refuse_keywords(attend_rows, unknown)
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=0.0, seed=0
     )

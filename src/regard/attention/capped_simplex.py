@@ -74,33 +74,52 @@ class _CappedSimplex(torch.autograd.Function):
 
 
 def _weights(scores: Tensor, budget: float) -> Tensor:
-    hidden = scores == -torch.inf
-    few, least = (~hidden).sum(-1, keepdim=True) <= budget, math.ceil(budget)
-    top = scores.amax(-1, keepdim=True)
+    columns, least = scores.shape[-1], math.ceil(budget)
+    highest = scores.topk(min(columns, least + 1), dim=-1).values
+    top = highest[..., :1]
     broken = ~(torch.isfinite(top) | (top == -torch.inf))
-    if least > scores.shape[-1]:
-        weights = torch.ones_like(scores)
-    else:
+    # As many keys as the budget, or fewer, are seen: the next one is hidden.
+    few = highest[..., [math.floor(budget)]] == -torch.inf if budget < columns else torch.ones_like(broken)
+    idle = few | broken
+    weights = torch.zeros_like(scores)
+    if not bool(idle.all()):
         # At the score of this rank the sum is too small, 1 below it too large. Relative to it, large scores lose no
         # precision.
-        rank = scores.topk(least, dim=-1).values[..., -1:]
-        idle = few | broken
-        above = scores - torch.where(idle, 0.0, rank)
-        weights = torch.where(few, 1.0, (above - _threshold(above, budget, idle)).clamp(0.0, 1.0))
-    return weights.masked_fill(hidden, 0.0).masked_fill(broken, torch.nan)
+        above = torch.sub(scores, torch.where(idle, 0.0, highest[..., least - 1 : least]), out=weights)
+        weights = above.sub_(_threshold(_candidates(above), budget, idle)).clamp_(0.0, 1.0)
+    if bool(idle.any()):
+        weights = torch.where(few, (scores != -torch.inf).to(scores.dtype), weights).masked_fill(broken, torch.nan)
+    return weights
+
+
+def _candidates(above: Tensor) -> Tensor:
+    """The scores that may have a weight, above -1, moved to the front of each row, if they are few; otherwise all."""
+    shown = torch.gt(above, -1.0, out=torch.empty_like(above))
+    counts = shown.sum(-1).long()
+    most = int(counts.max())
+    if most > above.shape[-1] // 4:
+        return above
+    row, column = shown.nonzero(as_tuple=True)
+    place = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
+    front = above.new_full((len(above), max(most, 1)), -torch.inf)
+    front[row, place] = above[row, column]
+    return front
 
 
 def _threshold(scores: Tensor, budget: float, done: Tensor) -> Tensor:
     """The threshold, between -1 and 0, for rows that aren't done."""
     low, high = torch.full_like(done, -1.0, dtype=scores.dtype), torch.zeros_like(done, dtype=scores.dtype)
     threshold, piece = low, torch.full_like(low, -1.0)
+    weights, marked = torch.empty_like(scores), torch.empty_like(scores)
     while not bool(done.all()):
-        weights = (scores - threshold).clamp(0.0, 1.0)
-        full = (weights == 1).sum(-1, keepdim=True, dtype=scores.dtype)
-        inside = (weights > 0).sum(-1, keepdim=True, dtype=scores.dtype) - full
+        torch.sub(scores, threshold, out=weights).clamp_(0.0, 1.0)
+        # As sums of floats: counting booleans is many times slower.
+        above = torch.gt(weights, 0.0, out=marked).sum(-1, keepdim=True)
+        full = torch.eq(weights, 1.0, out=marked).sum(-1, keepdim=True)
+        inside = above - full
         here = full * (scores.shape[-1] + 1) + inside
         # Ones are counted separately: in a sum of thousands, rounding would be too large when the budget is subtracted.
-        excess = torch.where(weights == 1, 0.0, weights).sum(-1, keepdim=True) + (full - budget)
+        excess = weights.sub_(marked).sum(-1, keepdim=True) + (full - budget)
         low, high = torch.where(excess >= 0, threshold, low), torch.where(excess < 0, threshold, high)
         step, middle = threshold + excess / inside, (low + high) / 2
         # The same linear piece again: this step, from nearby, removes the rounding of the one before.

@@ -12,15 +12,18 @@ import torch
 
 from regard.attention.engines import fused, jit
 from regard.attention.engines.blocked.tiles import Extent, Tile, extent, tile_size, tiles
-from regard.attention.masks import Edges
-from regard.attention.parts import operands, optional_method
+from regard.attention.masks import And, Edges, Mask
+from regard.attention.parts import optional_method
 from regard.attention.request import Request
 from regard.attention.scores import Additive, ScaledDot
+from regard.attention.sizes import Sizes
 from regard.attention.weights import Budget, Entmax, Softmax, Sparsemax, TopK
 
 __all__ = ["KERNELS", "Cost", "cost", "seconds"]
 
 KERNELS = 200 * 2**20  # bytes that loading Numba and compiling kernels takes, once per process; measured
+
+LISTED_EDGE, FILTERED_EDGE = 48, 66  # bytes of an edge while a mask lists it, and another mask filters it; measured
 
 # Per second, on two cores with AVX-512 (AMD EPYC, torch 2.13, float32); benchmarks/rows measure them against others.
 KERNEL = 3e11  # multiply-adds of PyTorch's fused kernel, its exponentials included
@@ -81,8 +84,7 @@ def cost(name: str, request: Request) -> Cost:
     if name == "jit" and jit.takes_edges(request):
         edges = len(request.edges.keys) if request.edges else 0
         packed = groups * (queries + keys) * features * size
-        # If the mask is more than its list of edges, a filtered copy of the list is made.
-        lists = 0 if type(request.parts.mask) is Edges else 2 * sum(t.nbytes for t in operands(request.parts.mask))
+        lists = _edge_lists(request.parts.mask, request.sizes)
         return Cost(2 * groups * edges * features, packed + lists + output, {"edges": edges})
     size = tile_size(request.query.device)
     found = [] if name == "dense" else list(tiles(request.parts.mask, request.spans, request.sizes, heads, size))
@@ -107,6 +109,20 @@ def cost(name: str, request: Request) -> Cost:
         5 * width + (8 + width) * request.parts.position.acts_in_tiles + 3 * 8 * (request.dropout > 0 and name != "jit")
     )
     return Cost(work, int(largest * beside) + copied + output, counts)
+
+
+def _edge_lists(mask: Mask, sizes: Sizes) -> int:
+    """Bytes at the peak while the edges of a mask are listed; none if it holds them itself."""
+    if type(mask) is Edges:
+        return 0
+    listed = (
+        next((side for side in (mask.left, mask.right) if side.edges(sizes) is not None), mask)
+        if type(mask) is And
+        else mask
+    )
+    edges = listed.edges(sizes)
+    # While they are filtered, the mask's own lists are held.
+    return (FILTERED_EDGE if listed is not mask else LISTED_EDGE) * (0 if edges is None else len(edges.keys))
 
 
 def _copied(request: Request, name: str) -> int:

@@ -181,7 +181,7 @@ def _below_largest(scores: Tensor) -> tuple[Tensor, Tensor]:
     top = scores.amax(-1, keepdim=True)
     idle = ~torch.isfinite(top)
     # A hidden score remains minus infinity, since 0 is subtracted; subtracting NaN makes the whole row NaN.
-    top = torch.where(idle, torch.where(top == -torch.inf, 0.0, torch.nan), top)
+    top = top.masked_fill(idle & (top != -torch.inf), torch.nan).masked_fill(top == -torch.inf, 0.0)
     return scores - top, idle
 
 
@@ -191,7 +191,7 @@ def _by_support(scores: Tensor, alpha: float, weights: Tensor) -> None:
     if alpha == 1.5:
         below *= 0.5
     # At a threshold of -1 the row's maximum alone gives a sum of 1, so the threshold is at least -1.
-    start = torch.where(idle, 0.0, -1.0).to(below.dtype)
+    start = torch.full_like(below[:, :1], -1.0).masked_fill(idle, 0.0)
     above, norm = _climb(below, start, idle, alpha)
     # The threshold is exact to its rounding, which adds up over many keys and is divided out here.
     torch.div(above, norm.clamp_(min=0.5), out=weights)

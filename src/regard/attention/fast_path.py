@@ -49,4 +49,5 @@ def fast_path(
         return None
     if not query.stride(3) == key.stride(3) == value.stride(3) == 1:
         return None
-    return flash_forward(query, key, value, scale=1.0 if score == "dot" else 1 / math.sqrt(shape[3]))[0]
+    found = flash_forward(query, key, value, scale=1.0 if score == "dot" else 1 / math.sqrt(shape[3]))
+    return None if found is None else found[0]

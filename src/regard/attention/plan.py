@@ -11,6 +11,8 @@ from torch import Tensor
 
 from regard.attention.costs import KERNELS, cost, seconds
 from regard.attention.engines import AUTO, ENGINES, fused
+from regard.attention.keywords import NoSuch, refuse_keywords
+from regard.attention.masks import And, Mask, Not, Or, Predicate
 from regard.attention.positions import Position
 from regard.attention.request import Request
 from regard.attention.user_parts import unwrapped
@@ -36,6 +38,8 @@ class Plan:
         work: multiplications and additions of the forward pass.
         memory: peak memory of the forward pass in bytes besides the inputs, approximately.
         kernels: further bytes, at most, that loading and compiling kernels takes, once per process.
+        functions: functions of the user's own in the mask. They are called for every pair of the tiles, which for cheap
+            parts takes most of the time, and none says where tiles can be skipped.
     """
 
     engine: str
@@ -47,6 +51,7 @@ class Plan:
     work: int
     memory: int
     kernels: int
+    functions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         batch, heads, queries, keys, feature, value = self.shape
@@ -55,6 +60,10 @@ class Plan:
             "  " + ", ".join(f"{kind} {part}" for kind, part in self.parts.items()),
             f"-> {self.engine}: {self.why}",
             f"   tiles   {', '.join(f'{count} {kind}' for kind, count in self.tiles.items())}",
+            *[
+                f"   slow    {name} is called for every pair of the tiles: write a Mask with spans"
+                for name in self.functions
+            ],
             f"   work    {self.work / 1e9:.3g} GFLOP forward",
             f"   memory  about {self.memory / 2**20:.3g} MiB beside the inputs"
             + (f"; up to {self.kernels / 2**20:.3g} MiB for kernels, once in a process" if self.kernels else ""),
@@ -143,6 +152,7 @@ def plan(
     dropout: float = 0.0,
     seed: int | None = None,
     engine: str = "auto",
+    **unknown: NoSuch,
 ) -> Plan:
     """Say what `attend` would do with the same arguments, without doing it.
 
@@ -165,6 +175,8 @@ def plan(
            not jit: it has no kernel for these parts: the score isn't additive, and the mask isn't a list of edges
            not dense: it takes quadratic memory, so it runs only when asked for by name
     """
+    if unknown:
+        refuse_keywords(plan, unknown)
     request = Request.of(
         query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed or 0
     )
@@ -193,7 +205,17 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
         work=estimate.work,
         memory=estimate.memory,
         kernels=KERNELS if engine == "jit" else 0,
+        functions=tuple(dict.fromkeys(map(_name, _functions(request.parts.mask)))),
     )
+
+
+def _functions(mask: Mask) -> list[Predicate]:
+    """The functions of the user's own in a mask."""
+    if type(mask) in (And, Or):
+        return [*_functions(mask.left), *_functions(mask.right)]  # pyright: ignore[reportAttributeAccessIssue]
+    if type(mask) is Not:
+        return _functions(mask.mask)
+    return [mask] if type(mask) is Predicate else []
 
 
 def _name(part: Any) -> str:

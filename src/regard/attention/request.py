@@ -162,6 +162,16 @@ class Request:
         return math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
 
     @property
+    def finite_parts(self) -> bool:
+        """Whether all numbers of the score and of the position are finite, as a bias of minus infinity isn't."""
+
+        def look() -> bool:
+            numbers = (each for each in operands((self.parts.score, self.parts.position)) if each.is_floating_point())
+            return all(bool(torch.isfinite(each.detach().sum())) for each in numbers)
+
+        return self.cached("finite_parts", look)
+
+    @property
     def safe(self) -> bool:
         """Whether hidden values can't reach the output: nothing is hidden, or everything is finite."""
         return self.hides_nothing or self.finite
@@ -315,8 +325,12 @@ def _are_alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
         and query.dtype == key.dtype == value.dtype
         and query.device == key.device == value.device
         and query.layout == key.layout == value.layout == torch.strided
-        and query.is_floating_point()
+        and query.dtype in _DTYPES
     )
+
+
+# Narrower numbers, as of float8, PyTorch can't add.
+_DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
 
 
 def _refuse_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
@@ -334,6 +348,11 @@ def _refuse_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
             raise ArgumentError(f"`{name}` must be a tensor (batch, head, length, size), but is {shape}.")
         if not tensor.is_floating_point():
             raise ArgumentError(f"`{name}` must hold real numbers, but is {tensor.dtype}. Convert it with .float().")
+        if tensor.dtype not in _DTYPES:
+            raise ArgumentError(
+                f"`{name}` must be of float32, float64, bfloat16 or float16, but is of {tensor.dtype}, which PyTorch "
+                "can't add. Convert it with .bfloat16(), and multiply it by its scale if it has one."
+            )
         if tensor.dtype != query.dtype or tensor.device != query.device:
             raise ArgumentError(
                 f"`{name}` must be {query.dtype} on {query.device} as `query` is, "

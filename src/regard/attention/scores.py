@@ -466,7 +466,10 @@ class _AdditiveScoresVjp(torch.autograd.Function):
             toward = to_query.mT[..., where, :, None] + to_key.mT[..., where, None, :]
             to_some = to_vector[..., where]
             active = _activate(sums, ctx.leak)
-            slope = active * (1 - active) if ctx.leak is None else torch.where(sums > 0, 1.0, ctx.leak)
+            if ctx.leak is None:
+                slope = active * (1 - active)
+            else:
+                slope = torch.full_like(sums, ctx.leak).masked_fill_(sums > 0, 1.0)
             total = _added(_added(total, slope * toward, some), active, to_some)
             vectors.append(_summed_to((grad * slope * toward).sum((-2, -1)), some))
             change = slope * to_some[..., None, None]

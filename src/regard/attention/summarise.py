@@ -15,6 +15,7 @@ from regard.attention.engines.blocked.reference import tile_weights
 from regard.attention.engines.blocked.summaries import TileSummary, summarise_tile
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import ON_CPU, ON_GPU, Tile
+from regard.attention.keywords import NoSuch, refuse_keywords
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.pytorch_internals import in_transform
 from regard.attention.request import Request
@@ -90,6 +91,7 @@ def summarise(
     pool: int = 64,
     rows: Sequence[int] | Tensor | None = None,
     engine: str = "auto",
+    **unknown: NoSuch,
 ) -> Summary:
     """Compute statistics of the weights of `attend`, in memory O(n (top + pool)), never O(n^2).
 
@@ -122,6 +124,8 @@ def summarise(
           zeros       (1, 1, 3)             0 to 0
           rows        (1, 1, 1, 3)          0.0634 to 0.468
     """
+    if unknown:
+        refuse_keywords(summarise, unknown)
     if torch.compiler.is_compiling() or in_transform():
         raise RefusedError(
             "`summarise` can't run inside torch.compile, torch.export or a transform of torch.func, because it needs "

@@ -15,6 +15,7 @@ from regard.attention.parts import is_builtin, optional_method, select
 from regard.attention.positions import Position
 from regard.attention.pytorch_internals import is_functorch_wrapped_tensor
 from regard.attention.sizes import Index, Sizes
+from regard.attention.validation import check_takes
 from regard.errors import ArgumentError
 
 __all__ = ["UserNormaliser", "UserPart", "UserPosition", "UserScore", "unwrapped", "wrapped"]
@@ -24,6 +25,13 @@ _RETURNS = {
     "weights": "a weight for each score",
     "position's scores": "as many scores as it got",
     "position's outputs": "as many outputs as it got",
+}
+
+_TAKES = {
+    "score": "(query, key)",
+    "weights": "(scores, allowed)",
+    "position's scores": "(scores, query, key, at)",
+    "position's outputs": "(output, weights, at)",
 }
 
 
@@ -170,6 +178,9 @@ def _checked(
         if "in-place" not in str(error):
             raise
         raise _in_place_error(name) from error
+    except TypeError:
+        check_takes(name, function, (*given, *extra), _TAKES[name])
+        raise
     if not isinstance(result, Tensor) or not result.is_floating_point() or result.shape != shape:
         raise ArgumentError(
             f"`{name}` of your own must return {_RETURNS[name]}: a tensor {tuple(shape)} of real numbers, "

@@ -1,9 +1,10 @@
 """Normalisers: how the scores of a row become weights.
 
 A normaliser is any callable `(scores, allowed) -> weights`, both (..., query, key). `allowed` is a bool tensor of that
-shape, or None where everything is allowed. Hidden scores are passed as minus infinity, and all scores of a fully masked
-row as 0; the engine then sets the weights of hidden pairs to exactly 0, whatever the normaliser returns for them. A
-tile may leave out columns that are hidden from all its rows, so a normaliser must not depend on their number.
+shape, or None where everything is allowed. Hidden scores are passed as minus infinity. In a row without a score, which
+sees no key or only keys whose scores are minus infinity, all are passed as 0. The engine then sets the weights of
+hidden pairs, and those of such a row, to exactly 0, whatever the normaliser returns for them. A tile may leave out
+columns that are hidden from all its rows, so a normaliser must not depend on their number.
 
 Optional methods make it faster:
 
@@ -303,7 +304,9 @@ class Hard:
         scores = scores.detach()
         best = scores.argmax(-1, keepdim=True)
         weights = torch.zeros_like(scores).scatter(-1, best, 1.0)
-        return torch.where(scores.gather(-1, best).isnan(), torch.nan, weights)
+        highest = scores.gather(-1, best)
+        weights = torch.where(highest == -torch.inf, 0.0, weights)
+        return torch.where(highest.isnan(), torch.nan, weights)
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (grad_weights.zero_(),)

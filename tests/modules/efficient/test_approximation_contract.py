@@ -221,6 +221,27 @@ def test_a_causal_one_ignores_later_vectors_and_another_says_that_it_can_not(nam
     assert not torch.allclose(module(*vectors, causal=True), module(*vectors))
 
 
+@pytest.mark.parametrize("what", [1e7, torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", [name for name, kind in EVERY.items() if kind.causal])
+def test_a_causal_one_ignores_later_vectors_whatever_they_hold(name, padded, what):
+    """From the first vector that isn't finite on, outputs are NaN; large ones leave no rounding behind."""
+    module, vectors = made(name), drawn(name, 2, 23)
+    lengths = [23, 19] if padded else None
+    expected = module(*vectors, causal=True, lengths=lengths)
+    for place in range(3):
+        for position in (2, 7, 16):
+            later = [each.clone() for each in vectors]
+            for which in {place, 1 - place} if module.shared_query_key and place < 2 else {place}:
+                later[which][:, :, position + 1 :] *= what
+            found = module(*later, causal=True, lengths=lengths)
+            seen = found[:, :, : position + 1], expected[:, :, : position + 1]
+            torch.testing.assert_close(*seen, rtol=1e-6, atol=1e-6)
+            if what != 1e7:
+                assert torch.isnan(found[:, :, position + 1 : 19]).all()
+            assert (found[1:, :, 19:] == 0).all() or not padded
+
+
 @pytest.mark.parametrize("name", [name for name, kind in EVERY.items() if kind.causal])
 def test_causal_outputs_of_a_sequence_that_is_cut_are_those_of_the_whole(name):
     """However large the vectors after the cut are."""

@@ -16,7 +16,9 @@ from regard.attention.engines.fused import (
     backward_by_tiles,
     inner_product_refusal,
     loses_precision,
+    rounds_gradients,
     scale_of,
+    widened,
 )
 from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
@@ -80,6 +82,10 @@ def backward_from_saved(
     """The gradients of query, key and value."""
     if loses_precision(request) or not request.safe_with(grad_output):
         return backward_by_tiles(request, grad_output)
+    dtype = request.query.dtype
+    if rounds_gradients(request):
+        request, grad_output = widened(request), grad_output.to(wide_dtype(grad_output))
+        output, *logsumexps = forward_and_save(request)
     query, key, value = _flat(request)
     upward, output = grad_output.contiguous().flatten(0, 1), output.flatten(0, 1)
     wide = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums
@@ -101,7 +107,7 @@ def backward_from_saved(
         call.rows(grads[0]).copy_(of_query)
         call.add_columns(grads[1], of_key)
         call.add_columns(grads[2], of_value)
-    return tuple(grad.unflatten(0, request.query.shape[:2]).to(query.dtype) for grad in grads)
+    return tuple(grad.unflatten(0, request.query.shape[:2]).to(dtype) for grad in grads)
 
 
 class _KernelCall(NamedTuple):

@@ -31,17 +31,18 @@ def run(request: Request, rows: Tensor | None = None) -> Tensor:
         output = request.query.new_zeros(*request.query.shape[:2], queries, request.value.shape[3])
         return _with_gradients(output, request)
     # Parts take (group, query, feature): a group is one head of one item.
-    weights = weigh(request, rows).flatten(0, 1)
+    weights, empty = _weights_and_empty_rows(request, rows)
     value = _wide(request.value).flatten(0, 1)
     at = _pairs(request, rows)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
-    allowed = allows(request.parts.mask, at).expand(weights.shape)
-    output = weights @ value if request.hides_nothing else masked_matmul(weights, value, allowed)
+    if request.hides_nothing:
+        output = weights @ value
+    else:
+        shown = allows(request.parts.mask, at) & ~empty
+        output = masked_matmul(weights, value, shown.expand(weights.shape))
     position = select(request.parts.position, at.head.flatten())
-    output = position.outputs(output, weights, at)
-    if not _has_no_mask(request):
-        output = torch.where(allowed.any(-1, keepdim=True), output, 0.0)
+    output = torch.where(empty, 0.0, position.outputs(output, weights, at))
     return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.query.dtype), request)
 
 
@@ -56,23 +57,33 @@ def _with_gradients(output: Tensor, request: Request) -> Tensor:
 def weigh(request: Request, rows: Tensor | None = None) -> Tensor:
     """The weights, (batch, head, query, key), in float32 or wider, of all queries or of the numbers `rows`."""
     request = request.expanded
+    return _weights_and_empty_rows(request, rows)[0].unflatten(0, request.query.shape[:2])
+
+
+def _weights_and_empty_rows(request: Request, rows: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The weights, (group, query, key), and which rows are zeros, (group, query, 1): those without a score.
+
+    A row has no score if it sees no key, or if the scores of all keys that it sees are minus infinity.
+    """
     query, key = _wide(request.query).flatten(0, 1), _wide(request.key).flatten(0, 1)
     query = query if rows is None else query[:, rows]
     at = _pairs(request, rows)
     shape = (len(query), query.shape[1], key.shape[1])
     if 0 in shape:
-        return query.new_zeros(shape).unflatten(0, request.query.shape[:2])
+        return query.new_zeros(shape), query.new_ones(*shape[:2], 1, dtype=torch.bool)
     allowed = allows(request.parts.mask, at).expand(shape)
-    normaliser = select(request.parts.weights, at.head.flatten())
     if _has_no_mask(request):
-        return normaliser(_scores(request, query, key, at), allowed).unflatten(0, request.query.shape[:2])
-    # Padding, beside which no pair is allowed, is often zeros, where a score may have no derivative: use ones instead.
-    query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
-    key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
-    scores = _scores(request, query, key, at) if request.safe else _scores_by_pair(request, query, key, allowed, rows)
-    scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
-    weights = normaliser(scores, allowed)
-    return torch.where(allowed, weights, 0.0).unflatten(0, request.query.shape[:2])
+        scores = _scores(request, query, key, at)
+    else:
+        # Padding, beside which no pair is allowed, is often zeros, where a score may have no derivative: use ones.
+        query = torch.where(allowed.any(2).unsqueeze(-1), query, 1.0)
+        key = torch.where(allowed.any(1).unsqueeze(-1), key, 1.0)
+        by_pair = not request.safe
+        scores = _scores_by_pair(request, query, key, allowed, rows) if by_pair else _scores(request, query, key, at)
+        scores = torch.where(allowed, scores, -torch.inf)
+    empty = (scores == -torch.inf).all(-1, keepdim=True)
+    weights = select(request.parts.weights, at.head.flatten())(torch.where(empty, 0.0, scores), allowed)
+    return torch.where(allowed & ~empty, weights, 0.0), empty
 
 
 def _has_no_mask(request: Request) -> bool:

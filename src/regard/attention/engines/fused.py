@@ -35,8 +35,10 @@ __all__ = [
     "loses_precision",
     "pairs",
     "refuse",
+    "rounds_gradients",
     "run",
     "scale_of",
+    "widened",
 ]
 
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
@@ -46,6 +48,10 @@ _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBacken
 # numbers that are rounded at that magnitude, so they don't sum to 1: in float32 they are off by up to 6e-8 of it (a
 # quarter of that was measured). Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
 LARGEST_SCORES = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 16384.0, torch.float16: 4096.0}
+# In half precision it also takes the output as it was rounded, which leaves too much where the rest cancels, as in rows
+# of which one key has almost all the weight. On a CPU it is therefore computed in float32 where scores may exceed this;
+# and for so few pairs, since it takes no longer.
+LARGEST_HALF_SCORES, FEW_PAIRS = 32.0, 2**18
 
 
 def refuse(request: Request) -> str | None:
@@ -125,14 +131,21 @@ def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
     causal, lengths = _hidden_by(request)
     three = request.query, request.key, request.value
     bias = _key_bias(request, lengths)
-    output, logsumexp = flash_forward(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
-    return _zero_empty_rows(output, request, lengths), logsumexp
+    found = flash_forward(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
+    if found is None:
+        # Where scores are so large, the gradient is computed by tiles too.
+        return blocked.forward(request), request.query.new_zeros(request.query.shape[:3])
+    return _zero_empty_rows(found[0], request, lengths), found[1]
 
 
 def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, logsumexp: Tensor) -> tuple[Tensor, ...]:
     """The gradients of query, key and value."""
     if loses_precision(request) or not request.safe_with(grad_output):
         return backward_by_tiles(request, grad_output)
+    dtype = request.query.dtype
+    if rounds_gradients(request):
+        request, grad_output = widened(request), grad_output.to(wide_dtype(grad_output))
+        output, logsumexp = forward_and_save(request)
     causal, lengths = _hidden_by(request)
     three, scale = (request.query, request.key, request.value), scale_of(request.parts)
     empty_rows = _empty_rows(request, lengths)
@@ -140,7 +153,8 @@ def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, l
         grad_output.contiguous() if empty_rows is None else grad_output.masked_fill(empty_rows, 0.0).contiguous()
     )
     bias = _key_bias(request, lengths)
-    return flash_backward_kernel(grad_output, *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale)
+    found = flash_backward_kernel(grad_output, *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale)
+    return tuple(grad.to(dtype) for grad in found)
 
 
 def backward_by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ...]:
@@ -155,8 +169,29 @@ def loses_precision(reduced: Request) -> bool:
 
     Terms that cancel lose precision too, so the rows' logsumexp, though available, is no criterion.
     """
-    largest = _largest_product(reduced) * abs(scale_of(reduced.parts))
-    return not largest <= LARGEST_SCORES[reduced.query.dtype]  # NaN is no bound
+    # On a CPU, those in half precision are computed in float32.
+    dtype = wide_dtype(reduced.query) if reduced.query.device.type == "cpu" else reduced.query.dtype
+    return not _largest_score(reduced) <= LARGEST_SCORES[dtype]  # NaN is no bound
+
+
+def rounds_gradients(reduced: Request) -> bool:
+    """Whether PyTorch's gradient in half precision would be too coarse, though not that in float32."""
+    if reduced.query.dtype == wide_dtype(reduced.query):
+        return False
+    few = reduced.query.shape[:3].numel() * reduced.key.shape[2] <= FEW_PAIRS
+    return few or _largest_score(reduced) > LARGEST_HALF_SCORES
+
+
+def widened(reduced: Request) -> Request:
+    """The request in float32 or wider."""
+    wide = wide_dtype(reduced.query)
+    three = (tensor.to(wide) for tensor in (reduced.query, reduced.key, reduced.value))
+    return Request(*three, reduced.parts, reduced.dropout, reduced.seed, reduced._cache)
+
+
+def _largest_score(reduced: Request) -> float:
+    """A bound on the scores of a reduced request, divided by the temperature; NaN where there is NaN."""
+    return _largest_product(reduced) * abs(scale_of(reduced.parts))
 
 
 def _largest_product(reduced: Request) -> float:
@@ -201,7 +236,10 @@ def forward(request: Request) -> Tensor:
         query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
     scale = scale_of(reduced.parts)
     if query.device.type == "cpu":
-        output = flash_forward(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)[0]
+        found = flash_forward(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)
+        if found is None:
+            return blocked.forward(request.expanded)
+        output = found[0]
     else:
         key, value = (_without_padding(t, request, lengths) for t in (key, value))
         bias = _key_bias(reduced, lengths)
@@ -261,40 +299,23 @@ def scale_of(parts: Parts) -> float:
 
 def flash_forward(
     query: Tensor, key: Tensor, value: Tensor, *, scale: float, causal: bool = False, bias: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The output of PyTorch's CPU kernel, with NaN where it is due, and the logsumexp of each row's scores.
+) -> tuple[Tensor, Tensor] | None:
+    """The output of PyTorch's CPU kernel and the logsumexp of each row's scores; None where scores may not be finite.
+
+    The kernel scales the products of queries and keys, which may overflow even where the scores don't, and it gives
+    zeros for a row whose largest score is NaN or infinite. Tiles then compute what is due.
 
     Args:
         bias: added to the scores, (batch, 1, 1, key).
     """
     output, logsumexp = flash_kernel(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
-    # The kernel returns zeros for a row whose largest score is NaN or infinite, with a logsumexp of 0, which is
-    # otherwise rare, or in half precision an infinite one.
+    # For such a row, the logsumexp is 0, which is otherwise rare, or in half precision infinite.
     half = logsumexp.dtype != query.dtype
     if torch.count_nonzero(logsumexp).item() < logsumexp.numel() or (half and not torch.isfinite(logsumexp.sum())):
-        lost = _lost_rows(query, key, logsumexp, scale)
-        if lost is not None:
-            output = output.masked_fill(lost.unsqueeze(-1), math.nan)
+        lengths = [torch.linalg.vector_norm(t, dtype=torch.float64) for t in (query, key)]
+        if not lengths[0] * lengths[1] * max(abs(scale), 1.0) <= torch.finfo(wide_dtype(query)).max:
+            return None
     return output, logsumexp
-
-
-def _lost_rows(query: Tensor, key: Tensor, logsumexp: Tensor, scale: float) -> Tensor | None:
-    """The rows (batch, head, query) whose largest score isn't finite; None if all scores are known to be finite.
-
-    If there are such rows, nothing is hidden: masked calls reach the kernel only with finite scores.
-    """
-    lengths = [torch.linalg.vector_norm(t, dtype=torch.float64) for t in (query, key)]
-    if lengths[0] * lengths[1] * max(abs(scale), 1.0) <= torch.finfo(wide_dtype(query)).max:
-        return None
-    lost = (logsumexp == 0) | ~torch.isfinite(logsumexp)
-    step = max(1, blocked.tile_size(key.device).budget // key.shape[2])
-    for item, head in lost.flatten(2).any(2).nonzero().tolist():
-        keys = key[item, head].to(wide_dtype(key)).mT
-        for first in range(0, query.shape[2], step):
-            rows = slice(first, first + step)
-            scores = query[item, head, rows].to(keys.dtype) @ keys * scale
-            lost[item, head, rows] &= ~torch.isfinite(scores.amax(-1))
-    return lost
 
 
 def _hidden_by(request: Request) -> tuple[bool, Lengths | None]:
@@ -337,7 +358,7 @@ def _key_bias(request: Request, lengths: Lengths | None) -> Tensor | None:
         bias = request.query.new_zeros(batch, 1, 1, -(-keys // 8) * 8)[..., :keys]
         return bias.masked_fill_(hidden[:, None, None], -math.inf)
 
-    return request.cached("key_bias", build)
+    return request.cached(f"key_bias, {request.query.dtype}", build)
 
 
 def _zero_empty_rows(rows: Tensor, request: Request, lengths: Lengths | None) -> Tensor:

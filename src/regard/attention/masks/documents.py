@@ -121,7 +121,7 @@ class Documents(Mask):
 
 def _extents(keys: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, bool]:
     """The first key of each query's document, the one after its last, and whether all documents are contiguous."""
-    items = max(len(keys), len(queries))
+    (items,) = torch.broadcast_shapes(keys.shape[:1], queries.shape[:1])
     keys, queries = keys.expand(items, -1), queries.expand(items, -1)
     # Sorted stably by document, the keys of a document are adjacent, in the order of their positions.
     ids, order = keys.sort(dim=1, stable=True)
@@ -142,7 +142,7 @@ def _at_positions(start: Tensor, stop: Tensor, sizes: Sizes) -> tuple[Tensor, Te
     positions = sizes.positions
     if start.shape[1] == 0:
         return torch.zeros_like(positions), torch.zeros_like(positions)
-    items = max(len(positions), len(start))
+    (items,) = torch.broadcast_shapes(positions.shape[:1], start.shape[:1])
     inside = positions.clamp(0, start.shape[1] - 1).expand(items, -1)
     there = (positions >= 0) & (positions < start.shape[1])
     start, stop = (table.expand(items, -1).gather(1, inside) for table in (start, stop))

@@ -23,6 +23,7 @@ from regard.attention.csr import Csr
 from regard.attention.parts import is_builtin, operands
 from regard.attention.sizes import Index, ItemLengths, Sizes
 from regard.attention.spans import Spans
+from regard.attention.validation import check_takes
 from regard.errors import ArgumentError, nearest
 
 __all__ = ["And", "Causal", "Dense", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask", "conjuncts"]
@@ -305,6 +306,10 @@ def allows(mask: Mask, at: Index) -> Tensor:
             f"`mask` {mask!r} must combine tensors by & | ~ and bracketed comparisons; and, or, not, if and a < b < c "
             "need a single bool, but here there is one for each pair."
         ) from error
+    except TypeError:
+        if type(mask) is Predicate:
+            check_takes("mask", mask.function, (at.batch, at.head, at.query, at.key), "(batch, head, query, key)")
+        raise
     if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
         found = allowed.dtype if isinstance(allowed, Tensor) else type(allowed).__name__
         raise ArgumentError(f"`mask` {mask!r} must return a bool tensor, True = may attend, but returned {found}.")

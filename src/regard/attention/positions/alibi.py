@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -73,7 +74,14 @@ class Alibi(PositionModule):
 
     def __init__(self, heads: int):
         super().__init__()
-        self.register_buffer("slopes", alibi_slopes(heads), persistent=False)
+        self.register_buffer("slopes", _exact_slopes(heads, torch.get_default_device()), persistent=False)
+
+    def _apply(self, *arguments: Any, **named: Any) -> "Alibi":
+        # The slopes go where the module goes, but don't take its dtype: scores are wider than a narrow module.
+        self.slopes = self.slopes.float()  # some devices have no float64
+        super()._apply(*arguments, **named)
+        self.slopes = _exact_slopes(len(self.slopes), self.slopes.device)
+        return self
 
     def part(self) -> Slopes:
         """The part for `attend`."""
@@ -91,9 +99,15 @@ def alibi_slopes(heads: int) -> Tensor:
         >>> alibi_slopes(3)
         tensor([0.0625, 0.0039, 0.2500])
     """
+    # Where a parameter would be made.
+    return _exact_slopes(heads, torch.get_default_device()).to(torch.get_default_dtype())
+
+
+def _exact_slopes(heads: int, device: torch.device) -> Tensor:
+    """The slopes in float64, if the device has it."""
     check_count("heads", heads, "how many heads there are")
     lower = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * k / lower) for k in range(1, lower + 1)]
     between = [2 ** (-8 * k / (2 * lower)) for k in range(1, 2 * lower + 1, 2)]
-    # Where a parameter would be made.
-    return torch.tensor((slopes + between)[:heads], device=torch.get_default_device())
+    dtype = torch.float32 if device.type == "mps" else torch.float64
+    return torch.tensor((slopes + between)[:heads], dtype=dtype, device=device)

@@ -22,7 +22,8 @@ class Bias(Position):
 
     Args:
         table: real numbers, broadcastable to (batch, head, query, key); it may require grad. An axis of size 1 is
-            shared. Minus infinity is no substitute for a mask: to hide pairs, use a mask.
+            shared. Minus infinity is no substitute for a mask: to hide pairs, use a mask. A query whose row is all
+            minus infinity attends to nothing.
 
     Raises:
         ArgumentError: the table isn't real, or has another number of axes.

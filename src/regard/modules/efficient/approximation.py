@@ -74,7 +74,8 @@ class Approximation(nn.Module):
             query, key, value: of one sequence; with as many heads each.
             lengths: (batch,) the number of real vectors of each item. What lies beyond is padding: nothing attends to
                 it, and its own outputs are zeros.
-            causal: whether a query attends only to keys up to its own.
+            causal: whether a query attends only to keys up to its own. Later vectors then have no influence on an
+                output, whatever they hold. From the first vector on that holds NaN or infinity, outputs are NaN.
 
         Raises:
             ArgumentError: the shapes don't fit, a length isn't an integer or is out of range, or `causal` isn't
@@ -99,8 +100,18 @@ class Approximation(nn.Module):
         wide = wide_dtype(query)
         with no_autocast(query):
             parts = [each.to(wide) if real is None else _hidden(each.to(wide), real) for each in (query, key, value)]
-            output = self.approximate(*parts, real=real, causal=causal)
+            output = self._causal(*parts, real) if causal else self.approximate(*parts, real=real, causal=False)
         return (output if real is None else _hidden(output, real)).to(query.dtype)
+
+    def _causal(self, query: Tensor, key: Tensor, value: Tensor, real: Tensor | None) -> Tensor:
+        """The approximation without NaN and infinity, which a weight of 0 doesn't hide, and NaN from the first one on.
+
+        Nothing is looked up, so that no device is waited for.
+        """
+        lost = sum((each.detach() * 0).sum(-1, keepdim=True).cumsum(2) for each in (query, key, value))
+        finite = [each.nan_to_num(0.0, 0.0, 0.0) for each in (query, value)]
+        keys = finite[0] if key is query else key.nan_to_num(0.0, 0.0, 0.0)
+        return self.approximate(finite[0], keys, finite[1], real=real, causal=True) + lost
 
 
 def _hidden(vectors: Tensor, real: Tensor) -> Tensor:

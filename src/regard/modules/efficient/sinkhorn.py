@@ -132,8 +132,9 @@ class SinkhornAttention(Approximation):
         keys = key.sum(3) / count.clamp(min=1).sqrt()[:, None, :, None]
         pairs = (count > 0).unsqueeze(-1) & (count > 0).unsqueeze(-2)
         if causal:
-            # Up to the first query of the block: what came before, and that one.
-            queries = query.sum(3).cumsum(2) - query.sum(3) + query[:, :, :, 0]
+            # Up to the first query of the block: what came before, and that one. The sum of the block itself isn't
+            # subtracted again, since a large one would leave its rounding.
+            queries = nn.functional.pad(query.sum(3).cumsum(2)[:, :, :-1], (0, 0, 1, 0)) + query[:, :, :, 0]
             count = count.cumsum(-1) - count + 1
             pairs = pairs & torch.ones(blocks, blocks, dtype=torch.bool, device=query.device).tril(-1)
         else:

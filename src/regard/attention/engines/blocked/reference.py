@@ -25,14 +25,13 @@ def tile_output(
     request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, value: Tensor, *, safe: bool
 ) -> Tensor:
     """The output of one tile, (group, row, value). `safe`: nothing is hidden, or everything is finite and small."""
-    weights, allowed = tile_weights(request, tile, at, query, key, safe=safe)
+    weights, allowed, empty = _weights_and_empty_rows(request, tile, at, query, key, safe=safe)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
-    output = weights @ value if safe or allowed is None else masked_matmul(weights, value, allowed)
+    output = weights @ value if safe or allowed is None else masked_matmul(weights, value, allowed & ~empty)
     position = select(request.parts.position, at.head.flatten())
-    output = position.outputs(output, weights, at)
-    # Fully masked rows are zero and pass no gradient, even if the incoming one is NaN.
-    return output if allowed is None else torch.where(allowed.any(-1, keepdim=True), output, 0.0)
+    # Rows without a score are zero and pass no gradient, even if the incoming one is NaN.
+    return torch.where(empty, 0.0, position.outputs(output, weights, at))
 
 
 def tile_weights(
@@ -45,6 +44,14 @@ def tile_weights(
         query, key: the tile's rows and keys, in float32 or wider.
         safe: nothing is hidden, or everything is finite and small.
     """
+    weights, allowed, _ = _weights_and_empty_rows(request, tile, at, query, key, safe=safe)
+    return weights, allowed
+
+
+def _weights_and_empty_rows(
+    request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, *, safe: bool
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """`tile_weights`, and which rows are zeros, (group, row, 1): those whose allowed scores are all minus infinity."""
     parts = request.parts
     allowed = None
     if not tile.full:
@@ -55,9 +62,11 @@ def tile_weights(
         _scores(request, query, key, at, heads) if safe else _isolated_scores(request, query, key, at, heads, allowed)
     )
     if allowed is not None:
-        scores = torch.where(allowed, scores, torch.where(allowed.any(-1, keepdim=True), -torch.inf, 0.0))
-    weights = select(parts.weights, heads)(scores, allowed)
-    return weights if allowed is None else torch.where(allowed, weights, 0.0), allowed
+        scores = torch.where(allowed, scores, -torch.inf)
+    empty = (scores == -torch.inf).all(-1, keepdim=True)
+    weights = select(parts.weights, heads)(torch.where(empty, 0.0, scores), allowed)
+    shown = ~empty if allowed is None else allowed & ~empty
+    return torch.where(shown, weights, 0.0), allowed, empty
 
 
 def fill_empty(query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:

@@ -93,6 +93,7 @@ class TileWork:
     ):
         self.request, self.tile, self.at, self._drop = request, tile, at, drop
         self._mask, self.allowed = allowed, None if allowed is None else allowed.pairs
+        self._unmasked = tile.unmasked
         self.query, self.key = take(request.query, tile, "rows"), take(request.key, tile, "keys")
         self.value = take(request.value, tile, "keys")
         # If they are the same tensors as query and key, the tile's part of them is shared too.
@@ -189,16 +190,16 @@ class TileWork:
                 part, self._weights, 1, vjp_fn(gradient, weights, self.allowed)
             )
         weights, by_autograd = self._by_autograd(part, "__call__", scores, extra=(self.allowed,))
-        if self.allowed is None:
+        if self._mask is None:
             return weights, by_autograd
-        allowed = self.allowed
+        shown = self._mask.pairs
 
         def masked_vjp(gradient: Tensor) -> tuple[Any, ...]:
             # The outputs at hidden scores are discarded, so nothing may flow back through them.
-            grad_scores, *grads = by_autograd(torch.where(allowed, gradient, 0.0))
-            return torch.where(allowed, grad_scores, 0.0), *grads
+            grad_scores, *grads = by_autograd(torch.where(shown, gradient, 0.0))
+            return torch.where(shown, grad_scores, 0.0), *grads
 
-        return torch.where(allowed, weights, 0.0), masked_vjp
+        return torch.where(shown, weights, 0.0), masked_vjp
 
     def _outputs_vjp(self, grad_output: Tensor, dropped: Tensor) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         """The gradients of the weighted sum, of the weights beside it, and of the position's operands."""
@@ -249,11 +250,32 @@ class TileWork:
         return total
 
     def _masked(self, scores: Tensor) -> Tensor:
-        """Scores with minus infinity at hidden pairs, and for a user's normaliser with 0 in fully masked rows."""
+        """Scores with minus infinity at hidden pairs, and for a user's normaliser with 0 in rows without a score."""
+        may_lack_scores = self._may_lack_scores(scores)
         scores = self._hidden(scores, -torch.inf, in_place=self._builtin_scores)
+        if may_lack_scores:
+            self._hide_rows_without_scores(scores)
         if self._no_empty_row or not isinstance(self._weights, UserPart):
             return scores
         return self._zero_empty_rows(scores)
+
+    def _may_lack_scores(self, scores: Tensor) -> bool:
+        """Whether all scores of a row that sees some keys could be minus infinity; to ask each row takes a pass."""
+        if not self._builtin_scores:
+            return True
+        biased = self._position.overrides("scores")
+        if scores.device.type != "cpu":  # looking at numbers would be waiting for them
+            return biased or self._mask is None
+        # Otherwise they come from infinite vectors, or biases that overflow: then those of the farthest keys do.
+        return (biased and not self.request.finite_parts) or bool((scores[..., [0, -1]] == -torch.inf).any())
+
+    def _hide_rows_without_scores(self, scores: Tensor) -> None:
+        """Hide all pairs of the rows whose scores are all minus infinity: from here on they are rows without keys."""
+        lacking = scores.detach().amax(-1, keepdim=True) == -torch.inf
+        if scores.device.type == "cpu" and not (lacking if self._mask is None else lacking & self._mask.rows).any():
+            return
+        shown = (~lacking).expand(scores.shape) if self._mask is None else self._mask.pairs & ~lacking
+        self._mask, self._unmasked = TileMask(shown), slice(0, 0)
 
     def _zero_hidden(self, weights: Tensor) -> Tensor:
         """Weights with 0 at hidden pairs."""
@@ -269,7 +291,7 @@ class TileWork:
         if not in_place:
             return torch.where(self._mask.pairs, matrix, value)
         # Columns that are known to be allowed for all rows need no masking.
-        for columns in (slice(0, self.tile.unmasked.start), slice(self.tile.unmasked.stop, self.tile.columns)):
+        for columns in (slice(0, self._unmasked.start), slice(self._unmasked.stop, self.tile.columns)):
             if columns.start < columns.stop:
                 matrix[..., columns].masked_fill_(self._mask.hidden[..., columns], value)
         return matrix
@@ -277,7 +299,7 @@ class TileWork:
     @property
     def _no_empty_row(self) -> bool:
         """Whether no row is known to be fully masked."""
-        return self._mask is None or self.tile.unmasked.stop > self.tile.unmasked.start or self._mask.no_empty_row
+        return self._mask is None or self._unmasked.stop > self._unmasked.start or self._mask.no_empty_row
 
     def _zero_empty_rows(self, rows: Tensor, *, in_place: bool = False) -> Tensor:
         """Set fully masked rows to zero; in backward, they pass no gradient, even if the incoming one is NaN."""

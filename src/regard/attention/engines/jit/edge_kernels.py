@@ -118,21 +118,29 @@ def _score(row, block, graph, settings, tokens, scores):
 
 
 @compiled(cache=False)
+def _top(scores, size):
+    """The largest score of each lane; where all are minus infinity, the lowest number, so that no weight is NaN."""
+    top = broadcast(-np.finfo(scores.dtype).max)
+    for at in range(0, size, SIMD_WIDTH):
+        top = maximum(top, load(scores, at))
+    return top
+
+
+@compiled(cache=False)
 def _normalise(block, degree, settings, tokens, scores, line, spare):
     """Turn the scores of a row into weights, in place. `line`, `spare`: buffers for a row of one head."""
     number = tokens.query.dtype.type
     zero, one = broadcast(number(0)), broadcast(number(1))
     size = degree * SIMD_WIDTH
     if settings.weights == SOFTMAX:
-        top = broadcast(number(-np.inf))
-        for at in range(0, size, SIMD_WIDTH):
-            top = maximum(top, load(scores, at))
+        top = _top(scores, size)
         total = zero
         for at in range(0, size, SIMD_WIDTH):
             weight = exp(load(scores, at) - top)
             total += weight
             store(scores, at, weight)
-        total = one / total
+        # The largest score adds 1 to the total, unless all are minus infinity.
+        total = one / maximum(total, broadcast(number(0.5)))
         for at in range(0, size, SIMD_WIDTH):
             store(scores, at, load(scores, at) * total)
     elif settings.weights == RELU:
@@ -144,9 +152,7 @@ def _normalise(block, degree, settings, tokens, scores, line, spare):
         for at in range(0, size, SIMD_WIDTH):
             store(scores, at, one / (one + exp(zero - load(scores, at) - shift)))
     elif settings.weights == HARD:
-        top = broadcast(number(-np.inf))
-        for at in range(0, size, SIMD_WIDTH):
-            top = maximum(top, load(scores, at))
+        top = _top(scores, size)
         left = one + (top - top)  # NaN if the maximum isn't finite
         for at in range(0, size, SIMD_WIDTH):
             weight = where(top - load(scores, at), zero, left)
