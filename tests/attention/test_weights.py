@@ -425,6 +425,7 @@ def test_hostile_rows_end(alpha, dtype):
     assert torch.isfinite(entmax.entmax_vjp(torch.ones_like(rows), weights, min(alpha, 3.0))).all()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4), (3, 1)])
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if "head" not in name])
 def test_empty_and_single(name, shape):
