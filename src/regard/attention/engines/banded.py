@@ -85,7 +85,8 @@ def backward_from_saved(
     dtype = request.query.dtype
     if rounds_gradients(request):
         request, grad_output = widened(request), grad_output.to(wide_dtype(grad_output))
-        output, *logsumexps = forward_and_save(request)
+        found = forward_and_save(request)
+        output, logsumexps = found[0], found[1:]
     query, key, value = _flat(request)
     upward, output = grad_output.contiguous().flatten(0, 1), output.flatten(0, 1)
     wide = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums

@@ -185,8 +185,8 @@ def rounds_gradients(reduced: Request) -> bool:
 def widened(reduced: Request) -> Request:
     """The request in float32 or wider."""
     wide = wide_dtype(reduced.query)
-    three = (tensor.to(wide) for tensor in (reduced.query, reduced.key, reduced.value))
-    return Request(*three, reduced.parts, reduced.dropout, reduced.seed, reduced._cache)
+    query, key, value = (tensor.to(wide) for tensor in (reduced.query, reduced.key, reduced.value))
+    return Request(query, key, value, reduced.parts, reduced.dropout, reduced.seed, reduced._cache)
 
 
 def _largest_score(reduced: Request) -> float:

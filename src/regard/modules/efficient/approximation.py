@@ -100,10 +100,13 @@ class Approximation(nn.Module):
         wide = wide_dtype(query)
         with no_autocast(query):
             parts = [each.to(wide) if real is None else _hidden(each.to(wide), real) for each in (query, key, value)]
-            output = self._causal(*parts, real) if causal else self.approximate(*parts, real=real, causal=False)
+            output = (self._causal if causal else self._both_ways)(*parts, real=real)
         return (output if real is None else _hidden(output, real)).to(query.dtype)
 
-    def _causal(self, query: Tensor, key: Tensor, value: Tensor, real: Tensor | None) -> Tensor:
+    def _both_ways(self, query: Tensor, key: Tensor, value: Tensor, *, real: Tensor | None) -> Tensor:
+        return self.approximate(query, key, value, real=real, causal=False)
+
+    def _causal(self, query: Tensor, key: Tensor, value: Tensor, *, real: Tensor | None) -> Tensor:
         """The approximation without NaN and infinity, which a weight of 0 doesn't hide, and NaN from the first one on.
 
         Nothing is looked up, so that no device is waited for.
