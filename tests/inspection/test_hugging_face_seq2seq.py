@@ -287,7 +287,7 @@ def test_files_from_before_self_attention_was_kept_are_read(records, tmp_path):
         (lambda about: about["encoder"].pop(), "`removed` must have rows"),
         (lambda about: about["decoder"][0].update(calls=[0]), "`decoder` must hold weights"),
         (lambda about: about["previous"].pop(), "`decoder` must hold weights"),
-        (lambda about: about.update(previous="a b"), "must be texts"),
+        (lambda about: about.update(previous="a b"), "`previous` must be a list, but is 'a b'"),
     ],
 )
 def test_changed_files_are_refused(records, tmp_path, change, message):
