@@ -5,7 +5,7 @@ import torch
 
 from attention.cases import MASK_EXAMPLES, SIZES, Case, Size, seeded
 from attention.comparing import request_of
-from regard.attention import Additive, Edges, Window, attend, plan
+from regard.attention import Additive, Budget, Edges, TopK, Window, attend, plan
 from regard.attention.costs import cost, seconds
 from regard.attention.engines.blocked.tiles import extent, tiles
 from regard.errors import RefusedError
@@ -93,9 +93,15 @@ def test_a_function_that_is_called_for_every_pair_is_named():
 
     query = heads(30, 8)
     found = plan(query, query, query, mask=Window(2, 2) & even | ~Window(1, 1) & even)
-    assert found.functions == ("even",)
+    assert found.slow == ("even is called for every pair of the tiles: write a Mask with spans",)
     assert str(found).count("even is called for every pair of the tiles") == 1
-    assert not plan(query, query, query, mask=Window(2, 2)).functions
+    assert not plan(query, query, query, mask=Window(2, 2)).slow
+
+
+@pytest.mark.parametrize("weights", [Budget(3.0), TopK(4)])
+def test_a_normaliser_that_searches_is_named(weights):
+    query = heads(30, 8)
+    assert f"slow    {weights} searches" in str(plan(query, query, query, weights=weights))
 
 
 @pytest.mark.usefixtures("only_on_a_cpu")

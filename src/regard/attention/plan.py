@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,8 @@ class Plan:
         work: multiplications and additions of the forward pass.
         memory: peak memory of the forward pass in bytes besides the inputs, approximately.
         kernels: further bytes, at most, that loading and compiling kernels takes, once per process.
-        functions: functions of the user's own in the mask. They are called for every pair of the tiles, which for cheap
-            parts takes most of the time, and none says where tiles can be skipped.
+        slow: what takes most of the time where the other parts are cheap, as sentences: functions of the user's own in
+            the mask, none of which says where tiles can be skipped, and normalisers that search.
     """
 
     engine: str
@@ -51,7 +51,7 @@ class Plan:
     work: int
     memory: int
     kernels: int
-    functions: tuple[str, ...] = ()
+    slow: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         batch, heads, queries, keys, feature, value = self.shape
@@ -60,10 +60,7 @@ class Plan:
             "  " + ", ".join(f"{kind} {part}" for kind, part in self.parts.items()),
             f"-> {self.engine}: {self.why}",
             f"   tiles   {', '.join(f'{count} {kind}' for kind, count in self.tiles.items())}",
-            *[
-                f"   slow    {name} is called for every pair of the tiles: write a Mask with spans"
-                for name in self.functions
-            ],
+            *[f"   slow    {sentence}" for sentence in self.slow],
             f"   work    {self.work / 1e9:.3g} GFLOP forward",
             f"   memory  about {self.memory / 2**20:.3g} MiB beside the inputs"
             + (f"; up to {self.kernels / 2**20:.3g} MiB for kernels, once in a process" if self.kernels else ""),
@@ -205,8 +202,15 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
         work=estimate.work,
         memory=estimate.memory,
         kernels=KERNELS if engine == "jit" else 0,
-        functions=tuple(dict.fromkeys(map(_name, _functions(request.parts.mask)))),
+        slow=tuple(_slow(request)),
     )
+
+
+def _slow(request: Request) -> Iterator[str]:
+    for name in dict.fromkeys(map(_name, _functions(request.parts.mask))):
+        yield f"{name} is called for every pair of the tiles: write a Mask with spans"
+    if searches := getattr(request.parts.weights, "searches", ""):
+        yield f"{_name(request.parts.weights)} {searches}"
 
 
 def _functions(mask: Mask) -> list[Predicate]:

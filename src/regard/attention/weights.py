@@ -19,7 +19,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -335,6 +335,8 @@ class Budget:
 
     budget: float = 2.0
 
+    searches: ClassVar[str] = "searches a threshold for each query: some 15 times the time of softmax"
+
     def __post_init__(self) -> None:
         check_number("budget", self.budget)
         if not 0.0 < self.budget < math.inf:
@@ -367,6 +369,8 @@ class TopK:
     """
 
     keys: int = 8
+
+    searches: ClassVar[str] = "searches the highest scores of each query: some 12 times the time of softmax"
 
     def __post_init__(self) -> None:
         check_count("keys", self.keys, "how many keys a query attends to at most")
