@@ -204,9 +204,10 @@ def test_a_broken_object_is_named(tmp_path, content, line, message):
 
 
 def test_whole_characters_may_be_escaped_as_two_halves(tmp_path):
-    (found,) = read(tmp_path, r'{"text": "a\ud83d", "label": "\ud83d\ude00"}', name="a.jsonl")
-    # Of a text, half a character becomes an unknown one.
-    assert (found.source, found.target) == ("a\ud83d", "\U0001f600")
+    (found,) = read(tmp_path, r'{"text": "a\ud83d\ude00", "label": "\ud83d\ude00"}', name="a.jsonl")
+    assert (found.source, found.target) == ("a\U0001f600", "\U0001f600")
+    with pytest.raises(DataError, match="line 1: the column `text` must be a text, but has half a character"):
+        read(tmp_path, r'{"text": "a\ud83d", "label": "b"}', name="a.jsonl")
 
 
 def test_problems_can_be_collected(tmp_path):

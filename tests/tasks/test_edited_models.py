@@ -105,8 +105,8 @@ def test_whatever_is_edited_is_told_and_if_it_is_trusted_there_is_an_answer_or_a
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("layers", 10**9, "its recipe describes a larger network than model.safetensors holds"),
-        ("width", 10**12, "its recipe describes a larger network than model.safetensors holds"),
+        ("layers", 1000, "its recipe describes a larger network than model.safetensors holds"),
+        ("width", 2 * 10**9, "its recipe describes a larger network than model.safetensors holds"),
         ("hidden", 10**9, "its recipe describes a larger network than model.safetensors holds"),
         ("layers", 3, "has no tensor"),
     ],

@@ -289,7 +289,7 @@ def test_layers_too_many_or_too_few(folder):
 
 def test_a_net_that_no_memory_holds(folder):
     recipe = json.loads((folder / "model.json").read_text())["recipe"]
-    edit(folder, recipe={**recipe, "width": 10**12, "heads": 1})
+    edit(folder, recipe={**recipe, "width": 2 * 10**9, "heads": 1})
     with pytest.raises(ModelError, match=r"model.json can't be used: .* Copy the whole folder again"):
         load(folder, edited=True)
 
