@@ -198,6 +198,7 @@ def test_scaffolds():
 ALCOHOLS = ("CO", "CCO", "CCCCO", "Oc1ccccc1")
 
 
+@pytest.mark.slow
 def test_the_scaffold_of_a_molecule_too_large_for_memory_is_refused():
     assert scaffold("C" * 20_000) == ""
     with pytest.raises(ArgumentError, match=r"of 10,000 atoms at most, to have a scaffold, but has 20,003"):
