@@ -19,6 +19,7 @@ from regard.lab.compare import compare
 from regard.lab.results import read_runs
 from regard.page import as_text
 from regard.tasks import Recipe, Tagger, load
+from regard.tasks.training.lock import LOCK, locked
 
 TESTS = Path(__file__).parent.parent
 TWO = {"recipe": RECIPE, "seeds": 2, "processes": 1, "progress": "none"}
@@ -194,6 +195,20 @@ def test_a_run_that_failed_is_run_again_and_no_other(tmp_path, quick, monkeypatc
     assert (done.winner, done.test) == (whole.winner, whole.test)
     own, other = (json.loads((tmp_path / each / "compare.json").read_bytes()) for each in ("out", "whole"))
     assert own == other
+
+
+def test_one_process_at_a_time_compares_in_a_folder(tmp_path, quick, capfd):
+    with (
+        locked(tmp_path / "out"),
+        pytest.raises(ArgumentError, match=f"nobody else trains, but process {os.getpid()} on "),
+    ):
+        compare(sentences(), sentences(), VARY, out=tmp_path / "out", **SHORT)
+    # Of one that was killed before it began, only the lock is left.
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / LOCK).write_text('{"process": 12345, "host": "elsewhere", "since": "2026-01-02 03:04"}')
+    compare(sentences(), sentences(), VARY, out=tmp_path / "out", **{**SHORT, "progress": "lines"})
+    assert "Note: process 12345 on elsewhere (since 2026-01-02 03:04) trained here before" in capfd.readouterr().err
+    assert not (tmp_path / "out" / LOCK).exists()
 
 
 def test_it_may_stop_between_the_last_round_and_test(tmp_path, quick, monkeypatch, reads):

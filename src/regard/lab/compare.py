@@ -29,6 +29,7 @@ from regard.page.numbers import counted
 from regard.tasks import Recipe, default_recipe, load, train
 from regard.tasks.examples import as_pairs, digest_pairs
 from regard.tasks.measure import Measure
+from regard.tasks.training.lock import LOCK, locked
 from regard.tasks.training.run import RunFolder
 
 __all__ = ["CandidateRun", "Compared", "compare"]
@@ -153,65 +154,72 @@ def compare(
         "seeds": seeds,
         "halving": halving,
     }
-    state = _state(folder, identity)
-    call = CandidateRun(recipe, examples, dev, folder / "runs")
-    if not state:
-        show.note("The default recipe's first epoch says how long the others may take.")
-        state = _planned(call, known, seeds, count, identity, show, halving=halving, minutes=minutes)
-        write_json(folder / _STATE, state)
-    measure = Measure(**state["measure"])
-    path, rounds, left = folder / "runs.jsonl", [], list(known)
+    # Looked at before anything is made, and again when nobody else can change it.
+    _state(folder, identity)
+    with locked(folder) as killed:
+        if killed:
+            show.note(f"Note: {killed} trained here before, and was killed.")
+        state = _state(folder, identity)
+        call = CandidateRun(recipe, examples, dev, folder / "runs")
+        if not state:
+            show.note("The default recipe's first epoch says how long the others may take.")
+            state = _planned(call, known, seeds, count, identity, show, halving=halving, minutes=minutes)
+            write_json(folder / _STATE, state)
+        measure = Measure(**state["measure"])
+        path, rounds, left = folder / "runs.jsonl", [], list(known)
 
-    def run(rung: Rung, keep: Sequence[str]) -> tuple[Study, list[Run]]:
-        show.note(f"{counted(len(left), 'candidate')}: {counted(rung.epochs, 'epoch')}, {counted(rung.seeds, 'seed')}.")
-        study = _study(call, {each: known[each] for each in left}, rung, measure, keep=keep)
-        runs = run_study(study, path, seeds=rung.seeds, processes=count, progress=progress)
-        if all(each.diverged for each in runs):
-            raise _all_diverged(len(left), runs[0].diverged)
-        return study, runs
+        def run(rung: Rung, keep: Sequence[str]) -> tuple[Study, list[Run]]:
+            show.note(
+                f"{counted(len(left), 'candidate')}: {counted(rung.epochs, 'epoch')}, {counted(rung.seeds, 'seed')}."
+            )
+            study = _study(call, {each: known[each] for each in left}, rung, measure, keep=keep)
+            runs = run_study(study, path, seeds=rung.seeds, processes=count, progress=progress)
+            if all(each.diverged for each in runs):
+                raise _all_diverged(len(left), runs[0].diverged)
+            return study, runs
 
-    for rung, after in pairwise(Rung(**each) for each in state["rungs"]):
-        scores = _means(run(rung, ())[1], measure)
-        others = sorted((each for each in left if each != _DEFAULT), key=lambda each: _key(measure, scores[each]))
-        sound = [each for each in others if scores[each] is not None]
-        # The last round compares the default with something, even if all else diverged.
-        kept = {_DEFAULT, *(sound or others[:1])[: after.candidates - 1]}
-        rounds.append((rung, scores, kept))
-        left = [each for each in left if each in kept]
-    if minutes is not None and not state["fitted"]:
-        state = _fitted(state, read_runs(path), 60 * minutes * count)
-        write_json(folder / _STATE, state)
-    study, runs = run(Rung(**state["rungs"][-1]), list(known))
-    scores = _means(runs, measure)
-    lost = Counter(each.variant for each in runs if each.diverged)
-    winner = min(left, key=lambda each: (lost[each], _key(measure, scores[each]), each != _DEFAULT))
-    own = (each for each in runs if each.variant == winner)
-    seed = min(own, key=lambda each: _key(measure, each.value(measure.name)))
-    folders = {
-        (each.variant, each.seed): None if each.diverged else call.folder / each.setting["keep"] / str(each.seed)
-        for each in runs
-    }
-    if test is not None:
-        compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
-        state = _tested(folder, state, test, compared, show)
-    tested, said = state.get("test", {}), (*notes, *describe_replaced(recipe, known.values()))
-    page, short = (
-        comparison_page(study, runs, rounds, winner=winner, test=tested, name=name, notes=said, all_runs=all_runs)
-        for all_runs in (True, False)
-    )
-    model = load(call.folder / seed.setting["keep"] / str(seed.seed))
-    model.save(folder / "model")
-    best = changed(recipe, known[winner])
-    write_json(folder / "recipe.json", best.to_json())
-    write_text(folder / "report.html", as_html(page))
-    return Compared(winner, best, folder / "model", short, tested)
+        for rung, after in pairwise(Rung(**each) for each in state["rungs"]):
+            scores = _means(run(rung, ())[1], measure)
+            others = sorted((each for each in left if each != _DEFAULT), key=lambda each: _key(measure, scores[each]))
+            sound = [each for each in others if scores[each] is not None]
+            # The last round compares the default with something, even if all else diverged.
+            kept = {_DEFAULT, *(sound or others[:1])[: after.candidates - 1]}
+            rounds.append((rung, scores, kept))
+            left = [each for each in left if each in kept]
+        if minutes is not None and not state["fitted"]:
+            state = _fitted(state, read_runs(path), 60 * minutes * count)
+            write_json(folder / _STATE, state)
+        study, runs = run(Rung(**state["rungs"][-1]), list(known))
+        scores = _means(runs, measure)
+        lost = Counter(each.variant for each in runs if each.diverged)
+        winner = min(left, key=lambda each: (lost[each], _key(measure, scores[each]), each != _DEFAULT))
+        own = (each for each in runs if each.variant == winner)
+        seed = min(own, key=lambda each: _key(measure, each.value(measure.name)))
+        folders = {
+            (each.variant, each.seed): None if each.diverged else call.folder / each.setting["keep"] / str(each.seed)
+            for each in runs
+        }
+        if test is not None:
+            compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
+            state = _tested(folder, state, test, compared, show)
+        tested, said = state.get("test", {}), (*notes, *describe_replaced(recipe, known.values()))
+        page, short = (
+            comparison_page(study, runs, rounds, winner=winner, test=tested, name=name, notes=said, all_runs=all_runs)
+            for all_runs in (True, False)
+        )
+        model = load(call.folder / seed.setting["keep"] / str(seed.seed))
+        model.save(folder / "model")
+        best = changed(recipe, known[winner])
+        write_json(folder / "recipe.json", best.to_json())
+        write_text(folder / "report.html", as_html(page))
+        return Compared(winner, best, folder / "model", short, tested)
 
 
 def _state(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of the comparison in a folder; empty if none began there."""
     path = folder / _STATE
     if not path.exists():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or {each.name for each in folder.iterdir()} - {LOCK}):
             raise ArgumentError(
                 f"`out` must be a new or empty folder, or one of a comparison, but {folder} is neither."
             )
