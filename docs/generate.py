@@ -22,6 +22,7 @@ The pages in docs/zh/tutorials and docs/zh/how-to are translations: they have th
 and docs/how-to, in the same order, and take over their outputs, so that nothing is run twice.
 """
 
+import argparse
 import contextlib
 import functools
 import io
@@ -287,7 +288,9 @@ def _words_of(svg: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if "--check" in arguments:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="say what is stale, and write nothing")
+    if parser.parse_args(arguments).check:
         found = list(stale())
         for name in found:
             sys.stderr.write(f"{name} is stale: run `make docs`\n")
