@@ -29,7 +29,7 @@ def test_json_and_back(answer):
         ({"kind": "label", "name": ["a"]}, "Did you mean 'names'"),
         ({"kind": "label"}, "has no 'names'"),
         ({"kind": "number", "mean": 1.0}, "has no 'spread'"),
-        ({"kind": "number", "mean": "1", "spread": 1.0}, "must have numbers"),
+        ({"kind": "number", "mean": "1", "spread": 1.0}, "`mean` must be a finite number, but is '1'"),
     ],
 )
 def test_broken_json(saved, message):

@@ -13,7 +13,6 @@ from regard.datasets.example import BinaryLabels, Example
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.inputs.lines import parse_number
 from regard.inputs.molecule import scaffold
-from regard.inputs.special_ids import checked_text
 
 __all__ = ["COLUMN_ROLES", "SOURCE_TYPES", "TARGET_TYPES", "ColumnNames", "Columns", "check_column_names"]
 
@@ -181,11 +180,6 @@ class Columns:
         else:
             # Otherwise " yes" and "yes" would be different classes.
             target = _text(row, self.target).strip()
-            if target != checked_text(target):
-                raise ValueError(
-                    f"the column `{self.target}` holds half of a character (a lone surrogate), which no file can hold: "
-                    f"{target!r:.40}"
-                )
         group = None if self.group is None else _text(row, self.group).strip()
         if self.source_type == "smiles":
             # Computed even if the group is given, so that an invalid molecule is reported with its line.
