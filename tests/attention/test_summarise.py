@@ -467,6 +467,7 @@ for arguments in {arguments}:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("only_on_a_cpu")
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from Linux's /proc")
 def test_peak_is_far_below_one_matrix_of_all_pairs():

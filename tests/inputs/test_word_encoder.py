@@ -276,6 +276,7 @@ def test_padding_gets_no_gradient():
         assert table.weight.grad.abs().max() > 0, kind
 
 
+@pytest.mark.slow
 def test_encoding_25000_words_is_fast():
     """In a process of its own: here, the shape checks of the tests would be measured."""
     code = """

@@ -192,6 +192,7 @@ def test_scores_that_are_no_products_have_the_largest_weights_where_the_table_do
     np.testing.assert_allclose(unpacked(arrays)(found["top"][2]["weights"]), expected, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_first_block_of_a_long_record_has_the_row_that_is_shown_first():
     torch.manual_seed(0)
     made = layer_of("a", 2100), layer_of("b", 2100)

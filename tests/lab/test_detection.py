@@ -224,7 +224,10 @@ def blots(monkeypatch):
     monkeypatch.setattr("regard.lab.detection._EPOCH", 64)
 
 
-@pytest.mark.parametrize("detector", DETECTORS)
+# Two of the three leave the same law to test-all.
+@pytest.mark.parametrize(
+    "detector", [each if each == "object queries" else pytest.param(each, marks=pytest.mark.slow) for each in DETECTORS]
+)
 def test_training_learns_and_depends_on_the_seed_only(blots, detector):
     setting = {"detector": detector, "epochs": 2, "learning_rate": 1e-3, "split": "dev", "canvases": 8}
     assert set(detector_scores(setting, 0)) == {"AP", "AP50", "duplicates", "parameters"}

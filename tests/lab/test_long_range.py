@@ -9,6 +9,7 @@ from regard.tasks import Recipe
 from sampling import examples
 
 
+@pytest.mark.slow
 def test_lists_are_long_where_they_are_measured(monkeypatch):
     def some(count, *given, **lengths):
         return list_operations(examples(count), *given, **lengths)

@@ -130,6 +130,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is in KiB on Linux only")
 def test_large_maps_take_linear_memory():
     """10,000 positions: their weights alone would be 381 MiB, and their gradient as much."""
