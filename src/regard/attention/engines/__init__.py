@@ -5,7 +5,7 @@
 
 from types import ModuleType
 
-from regard.attention.engines import banded, blocked, dense, fused, jit
+from regard.attention.engines import banded, blocked, dense, fused, jit, triton
 
 __all__ = ["AUTO", "ENGINES"]
 
@@ -15,6 +15,7 @@ ENGINES: dict[str, ModuleType] = {
     "fused": fused,
     "banded": banded,
     "jit": jit,
+    "triton": triton,
     "blocked": blocked,
     "dense": dense,
 }

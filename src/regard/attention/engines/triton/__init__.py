@@ -1,0 +1,110 @@
+"""Kernels for GPUs, written in Triton: one template for every part that is a few lines of it.
+
+Scores of an inner product, or functions of it; all normalisers but top-k; every mask; positions by distance. The
+kernels' modules import Triton, which PyTorch brings on a machine with a GPU; this one doesn't. Where Triton's
+interpreter is on (TRITON_INTERPRET=1), it takes tensors on a CPU too, to check what it computes.
+"""
+
+import importlib
+import os
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.parts import optional_method
+from regard.attention.positions import Both, Position
+from regard.attention.positions.bucketed import Buckets
+from regard.attention.positions.guided import GuidedBias
+from regard.attention.positions.offset_bias import OffsetBias
+from regard.attention.positions.alibi import Slopes
+from regard.attention.positions.relative import RelativeKeys, RelativeValues
+from regard.attention.reduction import Gradients
+from regard.attention.request import Request
+from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
+from regard.attention.user_parts import UserPart, unwrapped
+from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
+
+__all__ = ["backward", "forward", "missing", "refuse", "run"]
+
+_NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, Hard)
+_LARGEST_SIZE = 256
+
+
+@cache
+def missing() -> str | None:
+    """Why there are no kernels here, or None. The first call imports Triton."""
+    try:
+        importlib.import_module("regard.attention.engines.triton.launch")
+    except Exception as error:  # a Triton that doesn't support this machine may raise anything
+        return f"Triton can't be used here ({type(error).__name__}: {error}): pip install 'regard[gpu]'"
+    return None
+
+
+def refuse(request: Request) -> str | None:
+    """Why the kernels can't run this request, or None. No number on the GPU is looked at."""
+    kind = request.query.device.type
+    if kind != "cuda" and not (kind == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
+        return "its kernels run on a GPU (on a CPU only in Triton's interpreter: TRITON_INTERPRET=1)"
+    if kind == "cuda" and request.query.dtype == torch.float64:
+        return "its kernels are for float32, float16 and bfloat16"
+    sizes = request.query.shape, request.key.shape, request.value.shape
+    if any(0 in size for size in sizes):
+        return "it has no kernel for an empty tensor"
+    if max(size[-1] for size in sizes) > _LARGEST_SIZE:
+        return f"its kernels take head sizes up to {_LARGEST_SIZE}"
+    if request.dropout >= 1.0:
+        return "its dropout leaves something"
+    return _unknown_part(request) or missing()
+
+
+def _unknown_part(request: Request) -> str | None:
+    parts = request.parts
+    for name, part, known in (
+        ("score", parts.score, (Dot, ScaledDot, Bilinear, Cosine)),
+        ("normaliser", parts.weights, _NORMALISERS),
+    ):
+        if type(part) not in known and optional_method(unwrapped(part), "piece") is None:
+            return f"it has no kernel for the {name} {type(unwrapped(part)).__name__}: give it a piece()"
+    return _unknown_position(parts.position)
+
+
+def _unknown_position(position: Position) -> str | None:
+    if type(position) is not Position and isinstance(position, UserPart):
+        return "it has no kernel for a position of one's own"
+    kinds = [type(scheme) for scheme in _schemes(position)]
+    for kind in kinds:
+        if kind not in (Slopes, Buckets, RelativeKeys, RelativeValues, GuidedBias):
+            return f"it has no kernel for the position {kind.__name__}"
+        if kinds.count(kind) > 1:
+            return f"it takes one position of the kind {kind.__name__}"
+    return None
+
+
+def _schemes(position: Position) -> list[Position]:
+    if type(position) is Both:
+        return [*_schemes(position.first), *_schemes(position.second)]
+    return [position] if position.acts_in_tiles else []
+
+
+def run(request: Request) -> Tensor:
+    """The output, (batch, head, query, value), with its gradient."""
+    if not request.differentiable:
+        return forward(request)
+    return importlib.import_module("regard.attention.engines.triton.computation").run(request)
+
+
+def forward(request: Request) -> Tensor:
+    """The output, (batch, head, query, value)."""
+    return _launch().forward(request, saves=False)[0]
+
+
+def backward(request: Request, grad_output: Tensor) -> Gradients:
+    """The gradients of query, key, value and the operands of the parts, for which the output is computed again."""
+    _, *saved = _launch().forward(request, saves=True)
+    return _launch().backward(request, grad_output, saved)
+
+
+def _launch() -> Any:
+    return importlib.import_module("regard.attention.engines.triton.launch")

@@ -1,0 +1,71 @@
+"""What all kernels compute with: products of tiles, scalars for each head, and the hash of dropout."""
+
+import triton
+import triton.language as tl
+
+__all__ = ["dot", "hidden_dot", "is_unfinite", "keep_scale", "key_hash", "mix", "scalar"]
+
+
+@triton.jit
+def scalar(number, head, WIDE: tl.constexpr):
+    """A number, or the entry of this head if it is a pointer to one for each head."""
+    if number.dtype.is_ptr():
+        return tl.load(number + head).to(WIDE)
+    else:
+        return number.to(WIDE)
+
+
+@triton.jit
+def dot(left, right, total, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr):
+    """total + left @ right. Triton's interpreter multiplies numbers of half precision wrongly, so they are widened."""
+    if INTERPRETED:
+        return tl.dot(left.to(total.dtype), right.to(total.dtype), total, input_precision="ieee", out_dtype=total.dtype)
+    else:
+        return tl.dot(left, right, total, input_precision=PRECISION, out_dtype=total.dtype)
+
+
+@triton.jit
+def hidden_dot(left, right, shown, total):
+    """total + left @ right without the terms at hidden pairs, whose factors may be NaN or infinite: one by one.
+
+    left and shown: (row, column); right: (column, size).
+    """
+    column = tl.arange(0, left.shape[1])
+    for j in range(left.shape[1]):
+        here = column[None, :] == j
+        factor = tl.sum(tl.where(here, left, 0.0), 1)
+        vector = tl.sum(tl.where(column[:, None] == j, right, 0.0), 0).to(total.dtype)
+        is_shown = tl.max(tl.where(here & shown, 1, 0), 1) > 0
+        total += tl.where(is_shown[:, None], factor[:, None] * vector[None, :], 0.0)
+    return total
+
+
+@triton.jit
+def is_unfinite(tile):
+    """Whether a tile holds a NaN or an infinity, as a scalar."""
+    finite = tl.abs(tile.to(tl.float32)) < float("inf")
+    return tl.max(tl.max(tl.where(finite, 0, 1), 1), 0) > 0
+
+
+@triton.jit
+def mix(state):
+    """A bijection of 32-bit numbers, as in regard.attention.dropout."""
+    state = state ^ (state >> 16)
+    state = state * 0x7FEB352D
+    state = state ^ (state >> 15)
+    state = state * 0x846CA68B
+    return state ^ (state >> 16)
+
+
+@triton.jit
+def key_hash(state, index):
+    """The hash of one more index."""
+    return mix(state + (index.to(tl.uint32) + 1) * 0x9E3779B1)
+
+
+@triton.jit
+def keep_scale(batch, head, rows, keys, seed, least, factor, WIDE: tl.constexpr):
+    """The factors of dropout, (row, key): 0 where the hash lies below `least`, else `factor`."""
+    of_head = key_hash(key_hash(seed.to(tl.uint32), batch), head)
+    state = key_hash(key_hash(of_head, rows)[:, None], keys[None, :])
+    return tl.where(state >= least.to(tl.uint32), factor, 0.0).to(WIDE)

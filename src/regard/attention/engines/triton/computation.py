@@ -1,0 +1,51 @@
+"""The way from the kernels to autograd: what the forward pass saves for the backward pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention import autograd
+from regard.attention.autograd import Computation, as_gradient_of
+from regard.attention.engines.triton import launch
+from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.precision import no_autocast
+from regard.attention.pytorch_internals import default_device
+from regard.attention.request import Request
+
+__all__ = ["run"]
+
+
+def run(request: Request) -> Tensor:
+    """The output, (batch, head, query, value), with its gradient."""
+    parts, operands = flatten_part(request.parts)
+    # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
+    operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]
+    computation = _Kernels(parts, request.dropout, request.seed, default_device())
+    return autograd.apply(computation, request.query, request.key, request.value, *operands)
+
+
+@dataclass(frozen=True)
+class _Kernels(Computation):
+    """By the kernels. `parts`: the spec of the request's parts."""
+
+    parts: Any
+    dropout: float
+    seed: int
+    device: torch.device | None
+
+    def request(self, *tensors: Tensor) -> Request:
+        query, key, value, *operands = tensors
+        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed)
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return launch.forward(self.request(*tensors), saves=True)
+
+    def backward(
+        self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        with no_autocast(grad_output), self.on_device():
+            found = launch.backward(self.request(*tensors), grad_output, saved[1:])
+        return [as_gradient_of(tensors[i], found[i]) for i in needed]

@@ -1,0 +1,382 @@
+"""Launching the kernels: the output of a request, and its gradients from what was saved."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from regard.attention.engines.triton import kernels
+from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
+from regard.attention.engines.triton.tiling import Tiling, tiling
+from regard.attention.parts import operands
+from regard.attention.positions.bucketed import Buckets
+from regard.attention.positions.alibi import Slopes
+from regard.attention.positions.relative import RelativeKeys, RelativeValues
+from regard.attention.precision import wide_dtype
+from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
+from regard.attention.request import Request
+from regard.attention.user_parts import unwrapped
+
+__all__ = ["backward", "forward"]
+
+# Pairs of a table that is held at once, where a mask has to be asked pair by pair.
+PAIRS_AT_ONCE = 2**26
+LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
+
+
+def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
+    """The output (batch, head, query, value); if `saves`, also it in float32 or wider, and two numbers for each row."""
+    reduced, unreduced = request.reduced()
+    found = problem(reduced, request.query.dtype)
+    return _forward(found, unreduced, request.query.dtype, saves=saves)
+
+
+def _forward(found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtype, *, saves: bool) -> tuple[Tensor, ...]:
+    query, key, value = _three(found.request)
+    batch, heads, queries, _ = query.shape
+    width = value.shape[-1]
+    wide = found.wide
+    of_values = found.relative_values
+    narrow = dtype if of_values is None else wide
+    output = query.new_empty(batch, heads, queries, width, dtype=narrow)
+    whole = output if narrow == wide or not saves else torch.empty_like(output, dtype=wide)
+    rows = [query.new_empty(batch, heads, queries, dtype=wide) for _ in range(2)]
+    sums = output
+    if of_values is not None:
+        sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
+    products = _products(unreduced[0], found.relative, wide)
+    size = tiling(found.mask_kind == kernels.TABLE, query, value, "forward")
+    for first, last, mask in _slabs(found, size):
+        kernels.forward[(triton.cdiv(last - first, size.rows), batch * heads)](
+            query,
+            key,
+            value,
+            output,
+            whole,
+            *rows,
+            sums,
+            _strides(query, key, value),
+            (queries, key.shape[2], heads, found.repeat, first, last),
+            *_shared(found),
+            _number(found, found.normaliser.total),
+            mask,
+            found.line,
+            products,
+            found.other_operands,
+            _dropout(found),
+            FIND=FIND[found.normaliser.find],
+            RELATIVE=_count(found.relative),
+            RELATIVE_VALUES=_count(of_values),
+            SAVES=whole is not output,
+            TOLERANCE=_tolerance(found),
+            FROM_LOWEST=found.normaliser.from_lowest,
+            **_constants(found, size, query, value),
+            **size.options,
+        )
+    if of_values is not None:
+        of_values = of_values.to(wide)
+        output = output + sums @ of_values
+        whole = output
+        output = output.to(dtype)
+    return (output, whole, *rows, *([sums] if of_values is not None else [])) if saves else (output,)
+
+
+def backward(
+    request: Request,
+    grad_output: Tensor,
+    saved: Sequence[Tensor],
+    grad_log_sums: Tensor | None = None,
+) -> Gradients:
+    """The gradients of query, key, value and the operands of the parts."""
+
+    def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
+        found = problem(reduced, request.query.dtype)
+        return _backward(found, unreduced, grad_output, saved, grad_log_sums)
+
+    return vjp_through_reduction(request, compute)
+
+
+def _backward(
+    found: Problem,
+    unreduced: tuple[Tensor, Tensor],
+    grad_output: Tensor,
+    saved: Sequence[Tensor],
+    grad_log_sums: Tensor | None,
+) -> ReducedGradients:
+    request = found.request
+    whole, highest, found_rows, *sums = saved
+    query, key, value = _three(request)
+    batch, heads, queries, features = query.shape
+    wide, keys = found.wide, key.shape[2]
+    if grad_output.stride(-1) != 1 or 0 in grad_output.stride():
+        grad_output = grad_output.contiguous()
+    grad_output = grad_output.to(query.dtype)
+    size, size_of_keys = tiling(found.mask_kind == kernels.TABLE, query, value, "queries"), tiling(found.mask_kind == kernels.TABLE, query, value, "keys")
+    products = _products(unreduced[0], found.relative, wide)
+    value_products = _products(grad_output, found.relative_values, wide, scaled=False)
+    mean = torch.empty_like(highest)
+    grad_query = query.new_empty(query.shape)
+    blocks = triton.cdiv(queries, size.rows)
+    nothing = mean
+    grad_products = query.new_zeros(products.shape, dtype=wide) if found.relative is not None else nothing
+    of_number = torch.zeros_like(highest) if len(found.normaliser.functions) > 2 else nothing
+    of_score_number = torch.zeros_like(highest) if found.score.of_number is not None else nothing
+    of_slopes = torch.zeros_like(highest) if found.slopes else nothing
+    entries = triton.next_power_of_2(found.bucket_count) if found.buckets else 0
+    of_table = query.new_zeros(batch * heads, blocks, max(entries, 1), dtype=wide)
+    slabs = list(_slab_rows(found, size))
+    adds = len(slabs) > 1
+    grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
+    grad_value = value.new_zeros(value.shape, dtype=wide if adds else value.dtype)
+    strides = (*_strides(query, key, value), *grad_output.stride()[:3])
+    for first, last, mask in _slabs(found, size):
+        sizes = (queries, keys, heads, found.repeat, first, last)
+        kernels.backward_of_queries[(triton.cdiv(last - first, size.rows), batch * heads)](
+            query,
+            key,
+            value,
+            whole,
+            grad_output,
+            highest if grad_log_sums is None else grad_log_sums,
+            highest,
+            found_rows,
+            mean,
+            grad_query,
+            grad_products,
+            of_number,
+            of_score_number,
+            of_table,
+            of_slopes,
+            strides,
+            sizes,
+            *_shared(found),
+            mask,
+            found.line,
+            products,
+            value_products,
+            found.other_operands,
+            _dropout(found),
+            (*found.buckets, *found.slopes) if found.buckets else found.slopes,
+            FIND=FIND[found.normaliser.find],
+            CENTRED=found.normaliser.centred,
+            RELATIVE=_count(found.relative),
+            RELATIVE_VALUES=_count(found.relative_values),
+            TABLE_SIZE=entries,
+            SLOPES=bool(found.slopes),
+            LOG_SUMS=grad_log_sums is not None,
+            **_constants(found, size, query, value),
+            **size.options,
+        )
+        kernels.backward_of_keys[(triton.cdiv(keys, size_of_keys.columns), batch * key.shape[1])](
+            query,
+            key,
+            value,
+            grad_output,
+            highest,
+            found_rows,
+            mean,
+            grad_key,
+            grad_value,
+            strides,
+            sizes,
+            *_shared(found),
+            mask,
+            found.line,
+            products,
+            value_products,
+            found.other_operands,
+            _dropout(found),
+            RELATIVE=_count(found.relative),
+            RELATIVE_VALUES=_count(found.relative_values),
+            ADDS=adds,
+            **_constants(found, size_of_keys, query, value),
+            **size_of_keys.options,
+        )
+    of_position, unreduced_query = _of_position(
+        found, unreduced[0], grad_output, grad_products, of_table, of_slopes, sums[0] if sums else None
+    )
+    return ReducedGradients(
+        grad_query,
+        grad_key,
+        grad_value,
+        unreduced_query,
+        None,
+        _of_numbers(request.parts.score, of_score_number, found.score.of_number),
+        _of_normaliser(found, of_number),
+        of_position,
+    )
+
+
+def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:
+    """Query, key and value, with neighbouring features next to each other in memory."""
+    query, key, value = (
+        tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (request.query, request.key, request.value)
+    )
+    return query, key, value
+
+
+def _strides(*tensors: Tensor) -> tuple[int, ...]:
+    return tuple(stride for tensor in tensors for stride in tensor.stride()[:3])
+
+
+def _slab_rows(found: Problem, size: Tiling) -> Iterator[tuple[int, int]]:
+    """All rows at once, or as many as a table of pairs may have."""
+    queries = found.request.query.shape[2]
+    if found.mask_kind != kernels.TABLE:
+        yield 0, queries
+        return
+    batch, heads, _, _ = found.request.query.shape
+    of_row = max(batch * heads * found.request.key.shape[2], 1)
+    rows = max(PAIRS_AT_ONCE // of_row // size.rows, 1) * size.rows
+    for first in range(0, queries, rows):
+        yield first, min(first + rows, queries)
+
+
+def _slabs(found: Problem, size: Tiling) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
+    """The same, with the operands of the mask."""
+    for first, last in _slab_rows(found, size):
+        if found.mask_kind == kernels.TABLE:
+            yield first, last, table(found.request, slice(first, last), (size.rows, size.columns))
+        else:
+            yield first, last, found.mask
+
+
+def _shared(found: Problem) -> tuple[Any, ...]:
+    """The operands of score and normaliser."""
+    scale, numbers = found.score.scale, found.normaliser.numbers
+    return found.shift, _number(found, scale), _two(found, found.score.numbers), _two(found, numbers)
+
+
+def _two(found: Problem, numbers: tuple[float | Tensor, ...]) -> tuple[Any, Any]:
+    a, b = (*numbers, 0.0, 0.0)[:2]
+    return _number(found, a), _number(found, b)
+
+
+def _number(found: Problem, number: float | Tensor) -> Any:
+    """A number as the kernels take it: a float, or a tensor with one for each head."""
+    if isinstance(number, Tensor):
+        return number.to(found.wide).expand(found.heads).contiguous()
+    if found.wide == torch.float32:
+        return float(number)
+    # Kernels take Python's numbers in single precision.
+    return found.request.query.new_full((found.heads,), number, dtype=found.wide)
+
+
+def _dropout(found: Problem) -> tuple[Any, ...]:
+    if not found.dropout:
+        return ()
+    state, least, factor = found.dropout
+    return _signed(state), _signed(least), _number(found, factor)
+
+
+def _signed(number: int) -> int:
+    """32 bits as a signed number: so all seeds have one type."""
+    return number - 2**32 if number >= 2**31 else number
+
+
+def _constants(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> dict[str, Any]:
+    features, width = query.shape[-1], value.shape[-1]
+    return {
+        "SCORE": (found.score.score, found.score.slope, *([found.score.of_number] if found.score.of_number else [])),
+        "NORMALISER": found.normaliser.functions,
+        "SHARP": found.normaliser.sharp,
+        "MASK": found.mask_kind,
+        "OTHERS": found.others,
+        "DROPS": bool(found.dropout),
+        "RAGGED": found.ragged,
+        "SIZE": features,
+        "SIZE_BLOCK": _block(features),
+        "VALUE": width,
+        "VALUE_BLOCK": _block(width),
+        "ROWS": size.rows,
+        "COLUMNS": size.columns,
+        "WIDE": LARGEST[found.wide],
+        "PRECISION": found.precision,
+        "INTERPRETED": size.interpreted,
+    }
+
+
+def _block(size: int) -> int:
+    """A power of 2, 16 at least: what a product of tiles takes."""
+    return max(triton.next_power_of_2(size), 16)
+
+
+def _tolerance(found: Problem) -> float:
+    """The step of the search after which a threshold is found: quadratic convergence squares it."""
+    rounding = torch.finfo(found.wide).eps
+    if found.normaliser.strict:
+        return rounding
+    narrow = found.request.query.element_size() < 4
+    return 1e-3 if narrow else rounding**0.7
+
+
+def _count(table: Tensor | None) -> int:
+    return 0 if table is None else table.shape[-2]
+
+
+def _products(vectors: Tensor, table: Tensor | None, wide: torch.dtype, *, scaled: bool = True) -> Tensor:
+    """The products of each vector with those of a table, (batch, head, row, 2 reach + 1)."""
+    if table is None:
+        return vectors
+    scale = 1.0 / math.sqrt(max(vectors.shape[-1], 1)) if scaled else 1.0
+    return (vectors.to(wide) @ (table.to(wide) * scale).mT).contiguous()
+
+
+def _of_numbers(part: Any, sums: Tensor, function: Any) -> Gradients:
+    """The gradients of a part's operands: of the first from the rows' sums."""
+    found: Gradients = [None] * len(operands(part))
+    if function is not None and found:
+        found[0] = _by_head(sums, operands(part)[0])
+    return found
+
+
+def _by_head(sums: Tensor, operand: Tensor) -> Tensor:
+    """(batch, head, row) summed to (head,) or ()."""
+    return sums.sum((0, 2)).sum_to_size(operand.shape) if operand.ndim else sums.sum()
+
+
+def _of_normaliser(found: Problem, sums: Tensor) -> Gradients:
+    part: Any = unwrapped(found.request.parts.weights)
+    own = _of_numbers(part, sums, found.normaliser.functions[2] if len(found.normaliser.functions) > 2 else None)
+    if found.normaliser.sharp and own and own[0] is not None:
+        # d / dT of a function of s / T, from d / d log (1 / T).
+        own[0] = own[0] / -part.temperature
+    return own
+
+
+def _of_position(
+    found: Problem,
+    query: Tensor,
+    grad_output: Tensor,
+    grad_products: Tensor,
+    of_table: Tensor,
+    of_slopes: Tensor,
+    sums: Tensor | None,
+) -> tuple[Gradients, Tensor | None]:
+    """The gradients of the position's operands, and of the query that it sees."""
+    position, wide = found.request.parts.position, found.wide
+    found_operands = operands(position)
+    grads: dict[int, Tensor] = {}
+    of_query = None
+    for scheme in schemes(position):
+        if type(scheme) is RelativeKeys:
+            scale = 1.0 / math.sqrt(max(query.shape[-1], 1))
+            of_query = grad_products @ (scheme.table.to(wide) * scale)
+            grads[id(scheme.table)] = _to_table(grad_products.mT @ (query.to(wide) * scale), scheme.table)
+        elif type(scheme) is RelativeValues and sums is not None:
+            grads[id(scheme.table)] = _to_table(sums.mT @ grad_output.to(wide), scheme.table)
+        elif type(scheme) is Buckets:
+            by_head = of_table.sum(1).unflatten(0, (-1, found.heads)).sum(0)[:, : found.bucket_count]
+            grads[id(scheme.table)] = by_head if scheme.table.ndim == 2 else by_head.sum(0)
+        elif type(scheme) is Slopes:
+            grads[id(scheme.slopes)] = _by_head(of_slopes, scheme.slopes)
+    return [grads.get(id(operand)) for operand in found_operands], of_query
+
+
+def _to_table(gradient: Tensor, table: Tensor) -> Tensor:
+    """(batch, head, row, size) summed to a table for each head, or for all."""
+    return gradient.sum(0) if table.ndim == 3 else gradient.sum((0, 1))

@@ -1,0 +1,56 @@
+"""How large the tiles of each kernel are, and how many warps work on one."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["Tiling", "interpreted", "tiling"]
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Rows and columns of a tile, and what Triton compiles with."""
+
+    rows: int
+    columns: int
+    warps: int = 4
+    stages: int = 2
+    interpreted: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"num_warps": self.warps, "num_stages": self.stages}
+
+
+def interpreted() -> bool:
+    """Whether Triton's interpreter stands in for a GPU."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+# By kernel, for numbers of two bytes and of four, and head sizes up to 64 and above.
+_SIZES = {
+    ("forward", 2, False): Tiling(128, 64, 4, 3),
+    ("forward", 2, True): Tiling(128, 64, 8, 2),
+    ("forward", 4, False): Tiling(64, 32, 4, 2),
+    ("forward", 4, True): Tiling(64, 32, 8, 2),
+    ("queries", 2, False): Tiling(64, 64, 4, 3),
+    ("queries", 2, True): Tiling(64, 64, 8, 2),
+    ("queries", 4, False): Tiling(32, 32, 4, 2),
+    ("queries", 4, True): Tiling(32, 32, 8, 2),
+    ("keys", 2, False): Tiling(64, 64, 4, 3),
+    ("keys", 2, True): Tiling(64, 64, 8, 2),
+    ("keys", 4, False): Tiling(32, 32, 4, 2),
+    ("keys", 4, True): Tiling(32, 32, 8, 2),
+}
+
+
+def tiling(table: bool, query: Tensor, value: Tensor, kernel: str) -> Tiling:
+    """The tiles of a kernel. table: whether the mask is a table of pairs, for which all kernels have the same tiles."""
+    if interpreted():
+        return Tiling(16, 16, interpreted=True)
+    kernel = "queries" if table else kernel
+    numbers = min(query.element_size(), 4)
+    return _SIZES[kernel, numbers, max(query.shape[-1], value.shape[-1]) > 64]
