@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.attention.engines.triton import kernels
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
-from regard.attention.engines.triton.tiling import Tiling, tiling
+from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
 from regard.attention.parts import operands
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.alibi import Slopes
@@ -199,6 +199,8 @@ def _backward(
     of_position, unreduced_query = _of_position(
         found, unreduced[0], grad_output, grad_products, of_table, of_slopes, sums[0] if sums else None
     )
+    if unreduced_query is not None and unreduced[0] is request.query:
+        grad_query, unreduced_query = grad_query + unreduced_query, None
     return ReducedGradients(
         grad_query,
         grad_key,
@@ -260,9 +262,9 @@ def _number(found: Problem, number: float | Tensor) -> Any:
     """A number as the kernels take it: a float, or a tensor with one for each head."""
     if isinstance(number, Tensor):
         return number.to(found.wide).expand(found.heads).contiguous()
-    if found.wide == torch.float32:
+    if found.wide == torch.float32 and not interpreted():
         return float(number)
-    # Kernels take Python's numbers in single precision.
+    # Kernels take Python's numbers in single precision, and the interpreter none in a tuple.
     return found.request.query.new_full((found.heads,), number, dtype=found.wide)
 
 
