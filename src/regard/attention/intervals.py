@@ -2,6 +2,10 @@
 
 Each operation handles all queries at once, in a few O(n) tensor operations. A set of keys is a tuple of intervals, in
 order within each row: starts ascend, stops ascend, and no interval starts after it stops.
+
+Intervals on the CPU are looked at, so that none is kept that is empty in every row. To look at those on another device,
+the host would wait for it, and the call couldn't be captured in a CUDA graph; so how many of them are kept depends on
+the operations alone.
 """
 
 import itertools
@@ -10,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Interval", "complement", "intersection", "outer_and_inner", "union"]
+__all__ = ["Interval", "complement", "intersection", "may_look", "outer_and_inner", "union"]
 
 
 class Interval(NamedTuple):
@@ -49,9 +53,8 @@ def union(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Inte
     return tuple(map(Interval, starts, stops))
 
 
-def complement(inside: tuple[Interval, ...], queries: int, keys: int) -> tuple[Interval, ...]:
-    """The keys outside of all intervals, as up to three intervals."""
-    nothing = torch.zeros(1, queries, dtype=torch.long, device="cpu")
+def complement(inside: tuple[Interval, ...], nothing: Tensor, keys: int) -> tuple[Interval, ...]:
+    """The keys outside of all intervals, as up to three intervals. `nothing`: zeros, (1, query)."""
     bounds = [nothing, *(bound for interval in inside for bound in interval), nothing + keys]
     return tuple(Interval.of(start, stop) for start, stop in zip(bounds[::2], bounds[1::2], strict=True))
 
@@ -60,16 +63,17 @@ def outer_and_inner(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ..
     """Bounds with at most two intervals each: an outer one that contains the set, and an inner one inside it.
 
     Where a row has three or more, the outer bound closes all gaps but the widest and the inner bound takes the two
-    longest intervals. If both bounds are the same set, they are the same object.
+    longest intervals. If both bounds are known to be the same set, they are the same object.
     """
-    if len(intervals) > 1:
+    look = not intervals or may_look(intervals[0].start)
+    if len(intervals) > 1 and look:
         intervals = tuple(interval for interval in intervals if not torch.equal(*interval)) or intervals[:1]
     if len(intervals) > 2:
-        return _outer_and_inner_of_many(intervals)
+        return _outer_and_inner_of_many(intervals, look)
     if len(intervals) == 2:
         (start, stop), (start2, stop2) = intervals
         gap = start2 > stop
-        if gap.any():
+        if not look or gap.any():
             intervals = (
                 Interval.of(start, torch.where(gap, stop, stop2)),
                 Interval.of(torch.where(gap, start2, stop2), stop2),
@@ -79,7 +83,14 @@ def outer_and_inner(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ..
     return intervals, intervals
 
 
-def _outer_and_inner_of_many(intervals: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
+def may_look(bound: Tensor) -> bool:
+    """Whether reading these numbers makes nobody wait."""
+    return bound.device.type == "cpu"
+
+
+def _outer_and_inner_of_many(
+    intervals: tuple[Interval, ...], look: bool
+) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
     """`outer_and_inner` of three or more intervals."""
     intervals = _disjoint(intervals)
     left, right = intervals[0].stop, intervals[1].start
@@ -92,12 +103,12 @@ def _outer_and_inner_of_many(intervals: tuple[Interval, ...]) -> tuple[tuple[Int
         left, right = torch.where(wider, last.stop, left), torch.where(wider, interval.start, right)
         gap = torch.maximum(gap, other)
     start, stop = intervals[0].start, intervals[-1].stop
-    if not gap.any():
+    if look and not gap.any():
         whole = (Interval(start, stop),)
         return whole, whole
     split = gap > 0
     outer = Interval(start, torch.where(split, left, stop)), Interval(torch.where(split, right, stop), stop)
-    if not lossy.any():
+    if look and not lossy.any():
         return outer, outer
     return outer, tuple(
         Interval(torch.where(lossy, kept.start, one.start), torch.where(lossy, kept.stop, one.stop))

@@ -10,6 +10,8 @@ from torch import Tensor
 
 __all__ = ["Index", "ItemLengths", "Sizes"]
 
+_CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True)
 class Index:
@@ -72,13 +74,19 @@ class ItemLengths(NamedTuple):
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a request as masks see them, and each item's own lengths, if it has any."""
+    """The sizes of a request as masks see them, and each item's own lengths, if it has any.
+
+    Attributes:
+        device: where masks compute their spans: on the CPU, where tiles are planned, or for a kernel that plans its own
+            on the queries' device.
+    """
 
     batch: int
     queries: int
     keys: int
     query_lengths: Tensor | None = None
     key_lengths: Tensor | None = None
+    device: torch.device = _CPU
 
     @property
     def ragged(self) -> bool:
@@ -97,14 +105,14 @@ class Sizes:
 
     @cached_property
     def rows(self) -> Tensor:
-        """The queries' row numbers, (1, query), on the CPU."""
-        return torch.arange(self.queries, device="cpu").unsqueeze(0)
+        """The queries' row numbers, (1, query), on `device`."""
+        return torch.arange(self.queries, device=self.device).unsqueeze(0)
 
     @cached_property
     def positions(self) -> Tensor:
-        """Each query's position among the keys, (batch or 1, query), on the CPU, where tiles are planned."""
+        """Each query's position among the keys, (batch or 1, query), on `device`."""
         shift = self.shift
-        return self.rows + (shift if isinstance(shift, int) else shift.cpu().unsqueeze(1))
+        return self.rows + (shift if isinstance(shift, int) else shift.to(self.device).unsqueeze(1))
 
     def index(
         self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor, *, tile: tuple[int, int] | None = None

@@ -17,8 +17,9 @@ class Spans:
     """For each query, bounds on its allowed keys: none lies outside of `outer`, and every key in `inner` is allowed.
 
     Each bound is a tuple of at most two intervals in ascending order, which neither overlap nor touch unless one is
-    empty; `outer` has at least one. They are on the CPU, where tiles are planned. `&` and `|` combine spans as they
-    combine masks; where the result has more than two intervals in some row, it is no longer exact.
+    empty; `outer` has at least one. They are on the device of the sizes. `&` and `|` combine spans as they
+    combine masks. Where the result has more than two intervals in some row, it is no longer exact; on another device
+    than the CPU, where rows aren't looked at, already where it might have more.
     """
 
     outer: tuple[Interval, ...]
@@ -38,7 +39,7 @@ class Spans:
     @classmethod
     def unknown(cls, sizes: Sizes) -> "Spans":
         """Spans that say nothing: any key may be allowed, and none is known to be."""
-        nothing = torch.zeros(1, sizes.queries, dtype=torch.long, device="cpu")
+        nothing = torch.zeros_like(sizes.rows)
         return cls((Interval(nothing, nothing + sizes.keys),), ())
 
     def __and__(self, other: "Spans") -> "Spans":
@@ -60,6 +61,15 @@ class Spans:
         )
         return Spans(outer, outer if self.exact else inner)
 
+    def on(self, device: torch.device) -> "Spans":
+        """The same spans on a device."""
+        if all(one.start.device == device for one in self.outer + self.inner):
+            return self
+        outer, inner = (
+            tuple(Interval(*(each.to(device) for each in one)) for one in bound) for bound in (self.outer, self.inner)
+        )
+        return Spans(outer, outer if self.exact else inner)
+
     def columns(self, rows: slice) -> Tensor:
         """The keys between the first and the last that any of these queries may see, for each outer interval."""
         found = []
@@ -72,9 +82,10 @@ class Spans:
 
     def complement(self, sizes: Sizes) -> "Spans":
         """The spans of the opposite mask: the keys outside of `inner`, and the keys outside of `outer`."""
-        outer, inner = outer_and_inner(complement(self.inner, sizes.queries, sizes.keys))
+        nothing = torch.zeros_like(sizes.rows)
+        outer, inner = outer_and_inner(complement(self.inner, nothing, sizes.keys))
         if not self.exact:
-            inner = outer_and_inner(complement(self.outer, sizes.queries, sizes.keys))[1]
+            inner = outer_and_inner(complement(self.outer, nothing, sizes.keys))[1]
         return Spans(outer, inner)
 
     def covers(self, keys: int) -> bool:

@@ -38,9 +38,8 @@ class KeyIntervals(Mask):
         return (at.key >= self.start[where]) & (at.key < self.stop[where])
 
     def spans(self, sizes: Sizes) -> Spans:
-        if self.start.shape[1] != 1:
-            return Spans.only(self.start.amin(1).cpu(), self.stop.amax(1).cpu(), sizes.keys, exact=False)
-        return Spans.only(self.start[:, 0].cpu(), self.stop[:, 0].cpu(), sizes.keys)
+        start, stop = self.start.amin(1).to(sizes.device), self.stop.amax(1).to(sizes.device)
+        return Spans.only(start, stop, sizes.keys, exact=self.start.shape[1] == 1)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,20 @@ from regard.attention.masks.edges import Edges
 from regard.attention.masks.extra_keys import ExtraKeysMask
 from regard.attention.masks.intervals import Guided, KeyRange, Prefix, Window
 from regard.attention.masks.lengths import Lengths
-from regard.attention.masks.mask import And, Causal, Dense, Mask, NoSelf, Not, Or, Predicate, allows, as_mask, conjuncts
+from regard.attention.masks.mask import (
+    And,
+    Causal,
+    Dense,
+    Mask,
+    NoSelf,
+    Not,
+    Or,
+    Predicate,
+    allows,
+    as_mask,
+    conjuncts,
+    spans_of,
+)
 from regard.attention.masks.pairs import Pairs
 
 __all__ = [
@@ -32,6 +45,7 @@ __all__ = [
     "allows",
     "as_mask",
     "conjuncts",
+    "spans_of",
 ]
 
 MASKS: dict[str, type[Mask]] = {

@@ -40,8 +40,12 @@ class Blocks(Mask):
 
     table: InitVar[Tensor | Sequence[Any]]
     size: int
-    # The blocks of keys that each block of queries may see.
+    # The blocks of keys that each block of queries may see: which, the first and the one after the last, and whether
+    # all between them. Built once, and moved to the queries' device with the mask, as those of `Edges`.
     csr: Csr = field(init=False)
+    start: Tensor = field(init=False)
+    stop: Tensor = field(init=False)
+    contiguous: bool = field(init=False)
     # Whether the table lists every block, even those that see nothing.
     complete: bool = field(init=False)
 
@@ -62,8 +66,11 @@ class Blocks(Mask):
                 raise ArgumentError(f"`table` of Blocks must hold numbers of blocks, but holds {int(pairs.min())}.")
             column, row = pairs
             keys, queries = (int(axis.max()) + 1 if axis.numel() else 0 for axis in pairs)
-        object.__setattr__(self, "csr", csr_of(torch.stack([column, row]), queries, keys))
-        object.__setattr__(self, "complete", complete)
+        csr = csr_of(torch.stack([column, row]), queries, keys)
+        start, stop, contiguous = csr.extents()
+        values = {"csr": csr, "start": start.to(row.device), "stop": stop.to(row.device), "contiguous": contiguous}
+        for name, value in (values | {"complete": complete}).items():
+            object.__setattr__(self, name, value)
 
     @property
     def _queries(self) -> int:
@@ -91,13 +98,12 @@ class Blocks(Mask):
         return (block.unsqueeze(1) * self.size + torch.arange(self.size, device=block.device)).flatten()
 
     def spans(self, sizes: Sizes) -> Spans:
-        start, stop, contiguous = self.csr.extents()
         missing = max(-(-sizes.queries // self.size) - self._queries, 0)
         start, stop = (
             torch.nn.functional.pad(edge * self.size, (0, missing)).repeat_interleave(self.size)[: sizes.queries]
-            for edge in (start, stop)
+            for edge in (self.start.to(sizes.device), self.stop.to(sizes.device))
         )
-        return Spans.only(start.unsqueeze(0), stop.unsqueeze(0), sizes.keys, exact=contiguous)
+        return Spans.only(start.unsqueeze(0), stop.unsqueeze(0), sizes.keys, exact=self.contiguous)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self._queries) for row in (rows.start // self.size, -(-rows.stop // self.size)))

@@ -105,7 +105,7 @@ class Documents(Mask):
         return torch.where(own < 0, _NO_DOCUMENT, own) == entries(self._keys, at.batch, at.key)
 
     def spans(self, sizes: Sizes) -> Spans:
-        start, stop = self.start.cpu(), self.stop.cpu()
+        start, stop = self.start.to(sizes.device), self.stop.to(sizes.device)
         if self.query is None:
             start, stop = _at_positions(start, stop, sizes)
         return Spans.only(start, stop, sizes.keys, exact=self.contiguous)

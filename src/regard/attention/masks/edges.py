@@ -62,6 +62,7 @@ class Edges(Mask):
         column = torch.cat([graph[0] for graph in graphs])
         csr = csr_of(torch.stack([column, row]), len(graphs) * queries, keys)
         start, stop, contiguous = csr.extents()
+        start, stop = start.to(row.device), stop.to(row.device)
         values = {"csr": csr, "start": start, "stop": stop, "contiguous": contiguous}
         values |= {"items": len(graphs), "queries": queries, "keys": keys}
         for name, value in values.items():
@@ -93,7 +94,7 @@ class Edges(Mask):
 
     def spans(self, sizes: Sizes) -> Spans:
         more = sizes.queries - self.queries
-        edges = (edge.cpu().view(self.items, -1) for edge in (self.start, self.stop))
+        edges = (edge.to(sizes.device).view(self.items, -1) for edge in (self.start, self.stop))
         start, stop = (torch.nn.functional.pad(edge, (0, more)) if more else edge for edge in edges)
         return Spans.only(start, stop, sizes.keys, exact=self.contiguous)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.attention.masks.mask import Mask, allows
+from regard.attention.masks.mask import Mask, allows, spans_of
 from regard.attention.sizes import Index, ItemLengths, Sizes
 from regard.attention.spans import Spans
 
@@ -29,7 +29,7 @@ class ExtraKeysMask(Mask):
     def spans(self, sizes: Sizes) -> Spans:
         zeros = torch.zeros_like(sizes.rows)
         extra = Spans.only(zeros, zeros + self.extra, sizes.keys)
-        return extra | self.mask.spans(self._own(sizes)).shifted(self.extra)
+        return extra | spans_of(self.mask, self._own(sizes)).shifted(self.extra)
 
     def lengths(self) -> ItemLengths:
         queries, keys = self.mask.lengths()

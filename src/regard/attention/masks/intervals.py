@@ -99,7 +99,7 @@ class Prefix(Mask):
 
     def spans(self, sizes: Sizes) -> Spans:
         start = torch.zeros_like(sizes.rows)
-        length = self._length.cpu().unsqueeze(1) if isinstance(self._length, Tensor) else self._length
+        length = self._length.to(sizes.device).unsqueeze(1) if isinstance(self._length, Tensor) else self._length
         return Spans.only(start, start + length, sizes.keys)
 
     def hides_nothing(self, sizes: Sizes) -> bool:
@@ -135,7 +135,8 @@ class KeyRange(Mask):
         return (at.key >= start) & (at.key < stop)
 
     def spans(self, sizes: Sizes) -> Spans:
-        start, stop = (bound.cpu().unsqueeze(1).expand(-1, sizes.queries) for bound in (self.start, self.stop))
+        bounds = (bound.to(sizes.device).unsqueeze(1) for bound in (self.start, self.stop))
+        start, stop = (bound.expand(-1, sizes.queries) for bound in bounds)
         return Spans.only(start, stop, sizes.keys)
 
 
@@ -206,11 +207,11 @@ class Guided(Mask):
 
     def spans(self, sizes: Sizes) -> Spans:
         queries, keys = (
-            size if lengths is None else lengths.cpu().unsqueeze(1)
+            size if lengths is None else lengths.to(sizes.device).unsqueeze(1)
             for size, lengths in ((sizes.queries, sizes.query_lengths), (sizes.keys, sizes.key_lengths))
         )
-        centres = None if self._centres is None else self._centres.cpu()
-        items = torch.arange(1 if centres is None else len(centres), device="cpu").unsqueeze(1)
+        centres = None if self._centres is None else self._centres.to(sizes.device)
+        items = torch.arange(1 if centres is None else len(centres), device=sizes.device).unsqueeze(1)
         first, last = self._interval(centres, items, sizes.rows, queries, keys)
         return Spans.only(first, last + 1, sizes.keys)
 

@@ -69,12 +69,12 @@ class Lengths(Mask):
         return row & column
 
     def spans(self, sizes: Sizes) -> Spans:
-        keys = sizes.keys if self.of_keys is None else self.of_keys.cpu().unsqueeze(1)
+        keys = sizes.keys if self.of_keys is None else self.of_keys.to(sizes.device).unsqueeze(1)
         if self.of_queries is None:
             stop = torch.zeros_like(sizes.rows) + keys
         else:
             # 1 for a query within its item's length, 0 for one beyond it.
-            stop = (self.of_queries.cpu().unsqueeze(1) - sizes.rows).clamp_(0, 1) * keys
+            stop = (self.of_queries.to(sizes.device).unsqueeze(1) - sizes.rows).clamp_(0, 1) * keys
         return Spans.only(torch.zeros_like(stop), stop, sizes.keys)
 
     def hides_nothing(self, sizes: Sizes) -> bool:

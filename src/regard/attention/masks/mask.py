@@ -26,7 +26,20 @@ from regard.attention.spans import Spans
 from regard.attention.validation import check_takes
 from regard.errors import ArgumentError, nearest
 
-__all__ = ["And", "Causal", "Dense", "Mask", "NoSelf", "Not", "Or", "Predicate", "allows", "as_mask", "conjuncts"]
+__all__ = [
+    "And",
+    "Causal",
+    "Dense",
+    "Mask",
+    "NoSelf",
+    "Not",
+    "Or",
+    "Predicate",
+    "allows",
+    "as_mask",
+    "conjuncts",
+    "spans_of",
+]
 
 
 class Mask:
@@ -179,7 +192,7 @@ class And(Mask):
         return allows(self.left, at) & allows(self.right, at)
 
     def spans(self, sizes: Sizes) -> Spans:
-        return self.left.spans(sizes) & self.right.spans(sizes)
+        return spans_of(self.left, sizes) & spans_of(self.right, sizes)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         left, right = self.left.columns(sizes, rows), self.right.columns(sizes, rows)
@@ -230,7 +243,7 @@ class Or(Mask):
         return allows(self.left, at) | allows(self.right, at)
 
     def spans(self, sizes: Sizes) -> Spans:
-        return self.left.spans(sizes) | self.right.spans(sizes)
+        return spans_of(self.left, sizes) | spans_of(self.right, sizes)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         left, right = self.left.columns(sizes, rows), self.right.columns(sizes, rows)
@@ -267,7 +280,7 @@ class Not(Mask):
         return ~allows(self.mask, at)
 
     def spans(self, sizes: Sizes) -> Spans:
-        return self.mask.spans(sizes).complement(sizes)
+        return spans_of(self.mask, sizes).complement(sizes)
 
     def lengths(self) -> ItemLengths:
         return self.mask.lengths()
@@ -320,6 +333,12 @@ def allows(mask: Mask, at: Index) -> Tensor:
             f"returned {tuple(allowed.shape)}. Look a table up by the indices: table[query, key]."
         )
     return allowed
+
+
+def spans_of(mask: Mask, sizes: Sizes) -> Spans:
+    """The spans of a mask, on the device of the sizes even if it is a user's own and makes them on the CPU."""
+    spans = mask.spans(sizes)
+    return spans if is_builtin(mask) else spans.on(sizes.device)
 
 
 def as_mask(mask: Any) -> Mask:

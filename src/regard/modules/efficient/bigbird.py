@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.attention import Mask
+from regard.attention import Mask, Prefix
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
 from regard.attention.validation import check_count
@@ -81,11 +81,11 @@ class BigBird(Mask):
 
     def spans(self, sizes: Sizes) -> Spans:
         row = sizes.positions // self.block
-        whole = torch.where(self._is_global(row), sizes.keys, 0)
-        zeros = torch.zeros_like(row)
-        known = Spans.only((row - self._reach) * self.block, (row + self._reach + 1) * self.block, sizes.keys)
-        known = known | Spans.only(zeros, zeros + self.global_blocks * self.block, sizes.keys)
-        known = known | Spans.only(zeros, whole, sizes.keys)
+        sees_all = self._is_global(row)
+        # In one interval, so that with the keys that all see they are at most two.
+        start = torch.where(sees_all, 0, (row - self._reach) * self.block)
+        stop = torch.where(sees_all, sizes.keys, (row + self._reach + 1) * self.block)
+        known = Spans.only(start, stop, sizes.keys) | Prefix(self.global_blocks * self.block).spans(sizes)
         return known if not self.random_blocks else Spans(Spans.unknown(sizes).outer, known.inner)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:

@@ -1,6 +1,8 @@
 """Longformer's attention: a sliding window, and some positions that see all and that all see."""
 
+import functools
 import numbers
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.attention import Mask, Prefix, Window
+from regard.attention.intervals import may_look
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
 from regard.attention.validation import check_count
@@ -70,8 +73,12 @@ class Longformer(Mask):
         return self._window.allows(at) | self._is_global(at.key) | self._is_global(at.position)
 
     def spans(self, sizes: Sizes) -> Spans:
-        whole = torch.where(self._is_global(sizes.positions), sizes.keys, 0)
-        spans = self._window.spans(sizes) | Spans.only(torch.zeros_like(whole), whole, sizes.keys)
+        positions = sizes.positions
+        sees_all = self._is_global(positions)
+        # In one interval, so that with the keys that all see they are at most two.
+        start = torch.where(sees_all, 0, positions - self.window)
+        stop = torch.where(sees_all, sizes.keys, positions + self.window + 1)
+        spans = Spans.only(start, stop, sizes.keys)
         if isinstance(self.global_tokens, int):
             return spans | Prefix(self.global_tokens).spans(sizes)
         first = torch.full_like(sizes.rows, self.global_tokens[0])
@@ -92,4 +99,7 @@ class Longformer(Mask):
     def _is_global(self, position: Tensor) -> Tensor:
         if isinstance(self.global_tokens, int):
             return (position >= 0) & (position < self.global_tokens)
-        return torch.isin(position, torch.tensor(self.global_tokens, device=position.device))
+        if may_look(position):
+            return torch.isin(position, torch.tensor(self.global_tokens, device=position.device))
+        # Their numbers would have to be copied there, for which the host would wait.
+        return functools.reduce(operator.or_, (position == token for token in self.global_tokens))
