@@ -210,7 +210,8 @@ class Request:
         if not self.parts.position.overrides("heads"):
             return self.query, self.key
         query, key = _wide(self.query), _wide(self.key)
-        positions = self.sizes.positions.to(self.query.device).unsqueeze(1)
+        # Computed where they are used: lengths on a GPU aren't waited for.
+        positions = dataclasses.replace(self.sizes, device=self.query.device).positions.unsqueeze(1)
         columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
         return self.parts.position.heads(query, key, positions, columns)
 

@@ -23,22 +23,23 @@ def run(request: Request) -> Tensor:
     parts, operands = flatten_part(request.parts)
     # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
     operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]
-    computation = _Kernels(parts, request.dropout, request.seed, default_device())
+    computation = _Kernels(parts, request.dropout, request.seed, request._cache, default_device())
     return autograd.apply(computation, request.query, request.key, request.value, *operands)
 
 
 @dataclass(frozen=True)
 class _Kernels(Computation):
-    """By the kernels. `parts`: the spec of the request's parts."""
+    """By the kernels. `parts`: the spec of the request's parts. `cache`: that of the request."""
 
     parts: Any
     dropout: float
     seed: int
+    cache: dict[str, Any]
     device: torch.device | None
 
     def request(self, *tensors: Tensor) -> Request:
         query, key, value, *operands = tensors
-        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed)
+        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed, self.cache)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         return launch.forward(self.request(*tensors), saves=True)

@@ -11,8 +11,9 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.attention.engines.triton import kernels, normalisers, positions, scores
-from regard.attention.masks import Causal, Window, allows
-from regard.attention.parts import optional_method
+from regard.attention.engines.triton.kept import kept_intervals
+from regard.attention.masks import Causal, Dense, Window, allows
+from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Both, Position
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.guided import GuidedBias
@@ -237,23 +238,19 @@ def _seed_state(seed: int) -> int:
 def _mask(request: Request) -> tuple[Any, tuple[Any, ...]]:
     """How the mask says which keys a row may see, and the operands of that."""
     mask, sizes = request.parts.mask, request.sizes
-    if request.hides_nothing:
+    # A mask with tensors would have to be looked at.
+    if type(mask) is Dense or (not operands(mask) and request.hides_nothing):
         return kernels.EVERYTHING, ()
     if not sizes.ragged and type(mask) is Causal:
         return kernels.BAND, (FAR, 0)
     if not sizes.ragged and type(mask) is Window:
         return kernels.BAND, (min(mask.before, FAR), min(mask.after, FAR))
-    spans = request.spans
-    if not spans.exact:
+    starts, stops, exact = request.cached("row_intervals", lambda: kept_intervals(mask, sizes, request.query.device))
+    if not exact:
         return kernels.TABLE, ()
-    starts, stops = (
-        torch.stack(torch.broadcast_tensors(*bounds)).to(request.query.device, torch.int32).contiguous()
-        for bounds in zip(*spans.outer, strict=True)
-    )
     kind = kernels.INTERVAL if len(starts) == 1 else kernels.TWO_INTERVALS
-    rows = sizes.queries
-    of_batch = rows if starts.shape[1] > 1 else 0
-    return kind, (starts, stops, of_batch, starts.shape[1] * rows)
+    items, rows = starts.shape[1:]
+    return kind, (starts, stops, rows if items > 1 else 0, items * rows)
 
 
 def table(request: Request, rows: slice, tile: tuple[int, int]) -> tuple[Any, ...]:
