@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.attention import Causal, Dense, Dot, Lengths, Mask, Window, attend, weigh
 from regard.attention.masks import ExtraKeysMask, KeyRange, Pairs, as_mask
+from regard.attention.pieces import ScorePiece
 from regard.attention.positions import Bias
 from regard.errors import RefusedError
 from regard.extras import require
@@ -101,6 +102,13 @@ class SoftCapped:
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return self.cap * torch.tanh((query * (self.scale / self.cap)) @ key.mT)
+
+    def piece(self) -> ScorePiece:
+        """The score inside of the Triton kernels."""
+        # Imported here, since it imports Triton, which most machines lack.
+        from regard.attention.engines.triton.scores import of_soft_cap, soft_cap
+
+        return ScorePiece(soft_cap, of_soft_cap, self.scale, (self.cap,))
 
 
 def _attend(

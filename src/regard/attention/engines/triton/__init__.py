@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.parts import optional_method
+from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Both, Position
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.guided import GuidedBias
@@ -23,7 +23,7 @@ from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.reduction import Gradients
 from regard.attention.request import Request
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
-from regard.attention.user_parts import UserPart, unwrapped
+from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
 __all__ = ["backward", "forward", "missing", "refuse", "run"]
@@ -71,10 +71,12 @@ def _unknown_part(request: Request) -> str | None:
 
 
 def _unknown_position(position: Position) -> str | None:
-    if type(position) is not Position and isinstance(position, UserPart):
-        return "it has no kernel for a position of one's own"
-    kinds = [type(scheme) for scheme in _schemes(position)]
-    for kind in kinds:
+    schemes = _schemes(unwrapped(position))
+    kinds = [type(scheme) for scheme in schemes]
+    for scheme, kind in zip(schemes, kinds, strict=True):
+        # A bias by distance without tensors is computed once for each distance, whatever it is.
+        if kind.scores is OffsetBias.scores and kind.outputs is Position.outputs and not operands(scheme):
+            continue
         if kind not in (Slopes, Buckets, RelativeKeys, RelativeValues, GuidedBias):
             return f"it has no kernel for the position {kind.__name__}"
         if kinds.count(kind) > 1:

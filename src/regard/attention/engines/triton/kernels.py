@@ -209,7 +209,7 @@ def scores_of(
 @triton.jit
 def thresholds(
     query, K, rows, first, full, full_end, last, batch, head, shift, start, stop, start2, stop2, queries, keys, stride,
-    scale, score_numbers, a, b, total, mask, line, products, others,
+    scale, score_numbers, a, b, total, below, mask, line, products, others,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, MASK: tl.constexpr, OTHERS: tl.constexpr, RELATIVE: tl.constexpr,
     SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr,
     TOLERANCE: tl.constexpr, FROM_LOWEST: tl.constexpr, INTERPRETED: tl.constexpr,
@@ -236,7 +236,7 @@ def thresholds(
     alive = highest != -float("inf")
     base = tl.where(alive, highest, 0.0)
     # The lower end: where the best key alone, or every key, has its largest weight.
-    low = tl.where(alive, lowest - base - 1.0, -1.0) if FROM_LOWEST else tl.zeros_like(base) - b
+    low = tl.where(alive, lowest - base - 1.0, -1.0) if FROM_LOWEST else tl.zeros_like(base) - below
     high = tl.zeros_like(base)
     found = low
     active = alive & (low == low) & (low > -float("inf"))
@@ -277,7 +277,7 @@ def thresholds(
 @triton.jit
 def forward(
     Q, K, V, OUT, WIDE_OUT, HIGHEST_OUT, FOUND_OUT, SUMS, strides, sizes, shift, scale_number, score_numbers,
-    numbers, total_number, mask, line, products, others, dropout,
+    numbers, search, mask, line, products, others, dropout,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr,
     OTHERS: tl.constexpr, RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr,
     RAGGED: tl.constexpr, SAVES: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr,
@@ -323,11 +323,11 @@ def forward(
         count = tl.where(count > 0.0, count, 1.0)
         found = 1.0 / count if FIND == COUNT else -tl.log2(count) / LOG2E
     elif FIND == THRESHOLD:
-        total = scalar(total_number, head, WIDE)
+        total, lowest = scalar(search[0], head, WIDE), scalar(search[1], head, WIDE)
         highest, found = thresholds(
             query, K, rows, first, full, full_end, last, batch, head, shift, start, stop, start2, stop2, queries, keys,
-            strides[5], scale, score_numbers, a, b, total, mask, line, products, others, SCORE, NORMALISER, MASK,
-            OTHERS, RELATIVE, SIZE, SIZE_BLOCK, COLUMNS, WIDE, PRECISION, TOLERANCE, FROM_LOWEST, INTERPRETED,
+            strides[5], scale, score_numbers, a, b, total, lowest, mask, line, products, others, SCORE, NORMALISER,
+            MASK, OTHERS, RELATIVE, SIZE, SIZE_BLOCK, COLUMNS, WIDE, PRECISION, TOLERANCE, FROM_LOWEST, INTERPRETED,
         )  # fmt: skip
     elif FIND == HIGHEST:
         highest = tl.full([ROWS], -float("inf"), WIDE)

@@ -62,7 +62,7 @@ def _forward(found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtyp
             _strides(query, key, value),
             (queries, key.shape[2], heads, found.repeat, first, last),
             *_shared(found),
-            _number(found, found.normaliser.total),
+            (_number(found, found.normaliser.total), _number(found, found.normaliser.lowest)),
             mask,
             found.line,
             products,

@@ -48,6 +48,8 @@ class Normaliser:
     Attributes:
         functions: weight and slope, and if its number is trained, the derivative by that.
         centred: whether a row has a given sum, so that its slopes' mean is taken from the gradient of its weights.
+        total: what a row sums to, where a threshold is searched for that.
+        lowest: how far the threshold lies below the highest score at most.
         sharp: whether scores are multiplied by the first number.
         strict: whether a small step of the search doesn't mean that the threshold is found to rounding.
     """
@@ -56,6 +58,7 @@ class Normaliser:
     find: str
     numbers: tuple[float | Tensor, ...] = ()
     total: float = 1.0
+    lowest: float | Tensor = 1.0
     centred: bool = True
     sharp: bool = False
     from_lowest: bool = False
@@ -68,9 +71,8 @@ def normaliser(part: Any) -> Normaliser:
     if own is not None:
         functions = (own.weight, own.slope, *_some(own.of_number))
         return Normaliser(
-            functions, own.find, (*own.numbers, *(own.lowest,) * (own.find == "threshold")), own.total,
-            centred=own.find == "threshold",
-        )  # fmt: skip
+            functions, own.find, own.numbers, own.total, own.lowest, centred=own.find == "threshold"
+        )
     of = normalisers
     if type(part) is Softmax:
         temperature = part.temperature
@@ -92,14 +94,15 @@ def normaliser(part: Any) -> Normaliser:
     if type(part) is Entmax and isinstance(part.alpha, Tensor):
         alpha = torch.where(part.alpha > 1.0, part.alpha, math.nan)
         functions = (of.entmax_weight, of.entmax_slope, of.of_alpha)
-        return Normaliser(functions, "threshold", (alpha, 1.0 / (alpha - 1.0)))
+        return Normaliser(functions, "threshold", (alpha, 1.0 / (alpha - 1.0)), lowest=1.0 / (alpha - 1.0))
     alpha = 2.0 if type(part) is Sparsemax else getattr(part, "alpha", None)
     if alpha is not None:
         functions = {
             1.5: (of.entmax_1_5_weight, of.entmax_1_5_slope),
             2.0: (of.sparsemax_weight, of.sparsemax_slope),
         }.get(alpha, (of.entmax_weight, of.entmax_slope))
-        return Normaliser(functions, "threshold", (alpha, 1.0 / (alpha - 1.0)), strict=alpha >= 2.0)
+        lowest = 1.0 / (alpha - 1.0)
+        return Normaliser(functions, "threshold", (alpha, lowest), lowest=lowest, strict=alpha >= 2.0)
     if type(part) is Budget:
         functions = (of.budget_weight, of.budget_slope)
         return Normaliser(functions, "threshold", total=float(part.budget), from_lowest=True)

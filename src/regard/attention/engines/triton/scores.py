@@ -6,10 +6,7 @@ A piece gets `product`, a tile of products, and the piece's own numbers `a` and 
 import triton
 import triton.language as tl
 
-__all__ = ["inner_product", "of_inner_product", "of_soft_cap", "soft_cap"]
-
-LOG2E = tl.constexpr(1.4426950408889634)
-
+__all__ = ["inner_product", "of_inner_product", "of_soft_cap", "soft_cap", "tanh"]
 
 @triton.jit
 def inner_product(product, a, b):
@@ -23,11 +20,16 @@ def of_inner_product(product, a, b):
 
 @triton.jit
 def soft_cap(product, a, b):
-    # a tanh(product / a), by the logistic function, which doesn't overflow
-    return a * (2.0 / (1.0 + tl.exp2(-2.0 * LOG2E * product / a)) - 1.0)
+    return a * tanh(product / a)
 
 
 @triton.jit
 def of_soft_cap(product, a, b):
-    tanh = 2.0 / (1.0 + tl.exp2(-2.0 * LOG2E * product / a)) - 1.0
-    return 1.0 - tanh * tanh
+    bounded = tanh(product / a)
+    return 1.0 - bounded * bounded
+
+
+@triton.jit
+def tanh(number):
+    """By the logistic function, which doesn't overflow. The factor is -2 / log 2."""
+    return 2.0 / (1.0 + tl.exp2(number * -2.8853900817779268)) - 1.0
