@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.parts import operands, optional_method
-from regard.attention.positions import Both, Position
+from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.guided import GuidedBias
 from regard.attention.positions.offset_bias import OffsetBias
@@ -67,17 +67,19 @@ def _unknown_part(request: Request) -> str | None:
     ):
         if type(part) not in known and optional_method(unwrapped(part), "piece") is None:
             return f"it has no kernel for the {name} {type(unwrapped(part)).__name__}: give it a piece()"
-    return _unknown_position(parts.position)
+    return _unknown_position(parts.position, (request.query.shape[2], request.key.shape[2]))
 
 
-def _unknown_position(position: Position) -> str | None:
+def _unknown_position(position: Position, pairs: tuple[int, int]) -> str | None:
     schemes = _schemes(unwrapped(position))
     kinds = [type(scheme) for scheme in schemes]
     for scheme, kind in zip(schemes, kinds, strict=True):
         # A bias by distance without tensors is computed once for each distance, whatever it is.
         if kind.scores is OffsetBias.scores and kind.outputs is Position.outputs and not operands(scheme):
             continue
-        if kind not in (Slopes, Buckets, RelativeKeys, RelativeValues, GuidedBias):
+        if kind is Bias and scheme.table.shape[-2:] != pairs:
+            return "it has no kernel for a bias that all queries or all keys share"
+        if kind not in (Bias, Slopes, Buckets, RelativeKeys, RelativeValues, GuidedBias):
             return f"it has no kernel for the position {kind.__name__}"
         if kinds.count(kind) > 1:
             return f"it takes one position of the kind {kind.__name__}"

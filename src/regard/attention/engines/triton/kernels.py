@@ -1,4 +1,4 @@
-"""The three kernels: the outputs, the gradient of queries, the gradient of keys and values.
+"""The kernels: the outputs, the gradient of queries, the gradient of keys and values, and that of a bias for each pair.
 
 Each program owns a tile of rows (of queries, or of keys in the third kernel) and walks along the tiles of the other
 side, so no two programs write to one place, and results are reproducible to the bit. Scores and weights are recomputed
@@ -16,7 +16,7 @@ import triton.language as tl
 
 from regard.attention.engines.triton.arithmetic import dot, hidden_dot, is_unfinite, keep_scale, scalar
 
-__all__ = ["backward_of_keys", "backward_of_queries", "forward"]
+__all__ = ["backward_of_keys", "backward_of_pairs", "backward_of_queries", "forward"]
 
 LOG2E = tl.constexpr(1.4426950408889634)
 
@@ -232,7 +232,7 @@ def thresholds(
             shown = shown_pairs(rows, columns, batch, head, start, stop, start2, stop2, queries, keys, mask, MASK)
             highest = tl.maximum(highest, tl.max(tl.where(shown, score, -float("inf")), 1))
             if FROM_LOWEST:
-                lowest = tl.minimum(lowest, tl.min(tl.where(shown, score, float("inf")), 1))
+                lowest = tl.minimum(lowest, tl.min(tl.where(shown & (score > -float("inf")), score, float("inf")), 1))
     alive = highest != -float("inf")
     base = tl.where(alive, highest, 0.0)
     # The lower end: where the best key alone, or every key, has its largest weight.
@@ -719,6 +719,62 @@ def backward_of_keys(
     place = group.to(tl.int64) * keys
     add_rows(GRAD_K + place * SIZE, columns, keys, SIZE, grad_key, SIZE, SIZE_BLOCK, ADDS)
     add_rows(GRAD_V + place * VALUE, columns, keys, VALUE, grad_value, VALUE, VALUE_BLOCK, ADDS)
+
+
+@triton.jit
+def backward_of_pairs(
+    Q, K, V, GRAD_OUT, HIGHEST_IN, FOUND_IN, MEAN_IN, GRAD_PAIRS, strides, sizes, tables, shift, scale_number,
+    score_numbers, numbers, mask, line, products, value_products, others, dropout,
+    SCORE: tl.constexpr, NORMALISER: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr, OTHERS: tl.constexpr,
+    RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr, RAGGED: tl.constexpr,
+    SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
+):  # fmt: skip
+    """The gradient of a tile of a table of biases, from all items and heads that share it."""
+    queries, keys, heads, repeat, first_row, last_row = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    # How many tables of items and of heads there are, and how many items and heads share one.
+    tables_of_heads, items_of_table, heads_of_table = tables[0], tables[1], tables[2]
+    number, tiles = tl.program_id(1), tl.cdiv(keys, COLUMNS)
+    rows = first_row + tl.program_id(0) // tiles * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(0) % tiles * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros([ROWS, COLUMNS], WIDE)
+    for member in range(items_of_table * heads_of_table):
+        batch = number // tables_of_heads + member // heads_of_table
+        head = number % tables_of_heads + member % heads_of_table
+        batch_place, head_place, key_head = batch.to(tl.int64), head.to(tl.int64), (head // repeat).to(tl.int64)
+        own_shift = shift_of(shift, batch, RAGGED)
+        start, stop, start2, stop2 = intervals_of(rows, batch, own_shift, queries, keys, mask, MASK)
+        if reaches(rows, columns, batch, head, start, stop, start2, stop2, queries, mask, MASK):
+            Q_own = Q + batch_place * strides[0] + head_place * strides[1]
+            K_own = K + batch_place * strides[3] + key_head * strides[4]
+            V_own = V + batch_place * strides[6] + key_head * strides[7]
+            GRAD_own = GRAD_OUT + batch_place * strides[9] + head_place * strides[10]
+            query = load_rows(Q_own, rows, last_row, strides[2], SIZE, SIZE_BLOCK)
+            key = load_rows(K_own, columns, keys, strides[5], SIZE, SIZE_BLOCK)
+            value = load_rows(V_own, columns, keys, strides[8], VALUE, VALUE_BLOCK)
+            grad_output = load_rows(GRAD_own, rows, last_row, strides[11], VALUE, VALUE_BLOCK)
+            place = (batch_place * heads + head) * queries
+            highest = tl.load(HIGHEST_IN + place + rows, mask=rows < last_row, other=0.0)
+            found = tl.load(FOUND_IN + place + rows, mask=rows < last_row, other=0.0)
+            mean = tl.load(MEAN_IN + place + rows, mask=rows < last_row, other=0.0)
+            products_own = products + place * RELATIVE if RELATIVE > 0 else products
+            value_products_own = value_products + place * RELATIVE_VALUES if RELATIVE_VALUES > 0 else value_products
+            grad_output = tl.where(highest[:, None] == -float("inf"), 0.0, grad_output)
+            a, b = scalar(numbers[0], head, WIDE), scalar(numbers[1], head, WIDE)
+            _, _, _, slope, above, _, shown, _ = derivatives(
+                query, key, value, grad_output, rows, columns, batch, head, own_shift, queries, keys,
+                scalar(scale_number, head, WIDE),
+                (scalar(score_numbers[0], head, WIDE), scalar(score_numbers[1], head, WIDE)), a, b, highest, found, start,
+                stop, start2, stop2, mask, line, products_own, value_products_own, others, dropout, SCORE, NORMALISER,
+                SHARP, MASK, OTHERS, RELATIVE, RELATIVE_VALUES, DROPS, True, WIDE, PRECISION, INTERPRETED,
+            )  # fmt: skip
+            grad_score = slope * (above - mean[:, None])
+            if SHARP:
+                grad_score *= a
+            total += tl.where(shown, grad_score, 0.0)
+    place = number.to(tl.int64) * queries * keys
+    there = (rows[:, None] < last_row) & (columns[None, :] < keys)
+    tl.store(GRAD_PAIRS + place + rows[:, None].to(tl.int64) * keys + columns[None, :], total, mask=there)
 
 
 @triton.jit

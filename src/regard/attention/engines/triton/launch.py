@@ -13,6 +13,7 @@ from regard.attention.engines.triton import kernels
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
 from regard.attention.parts import operands
+from regard.attention.positions import Bias
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
@@ -128,6 +129,7 @@ def _backward(
     of_slopes = torch.zeros_like(highest) if found.slopes else nothing
     entries = triton.next_power_of_2(found.bucket_count) if found.buckets else 0
     of_table = query.new_zeros(batch * heads, blocks, max(entries, 1), dtype=wide)
+    grad_pairs = query.new_empty(found.bias.shape, dtype=wide) if found.bias is not None else nothing
     slabs = list(_slab_rows(found, size))
     adds = len(slabs) > 1
     grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
@@ -196,8 +198,36 @@ def _backward(
             **_constants(found, size_of_keys, query, value),
             **size_of_keys.options,
         )
+        if found.bias is not None:
+            tables, items = found.bias.shape[:2], found.bias.shape[0] * found.bias.shape[1]
+            shared = (tables[1], batch // tables[0], heads // tables[1])
+            grid = triton.cdiv(last - first, size.rows) * triton.cdiv(keys, size.columns), items
+            kernels.backward_of_pairs[grid](
+                query,
+                key,
+                value,
+                grad_output,
+                highest,
+                found_rows,
+                mean,
+                grad_pairs,
+                strides,
+                sizes,
+                shared,
+                *_shared(found),
+                mask,
+                found.line,
+                products,
+                value_products,
+                found.other_operands,
+                _dropout(found),
+                RELATIVE=_count(found.relative),
+                RELATIVE_VALUES=_count(found.relative_values),
+                **_constants(found, size, query, value),
+                **size.options,
+            )
     of_position, unreduced_query = _of_position(
-        found, unreduced[0], grad_output, grad_products, of_table, of_slopes, sums[0] if sums else None
+        found, unreduced[0], grad_output, grad_products, grad_pairs, of_table, of_slopes, sums[0] if sums else None
     )
     if unreduced_query is not None and unreduced[0] is request.query:
         grad_query, unreduced_query = grad_query + unreduced_query, None
@@ -355,6 +385,7 @@ def _of_position(
     query: Tensor,
     grad_output: Tensor,
     grad_products: Tensor,
+    grad_pairs: Tensor,
     of_table: Tensor,
     of_slopes: Tensor,
     sums: Tensor | None,
@@ -371,6 +402,8 @@ def _of_position(
             grads[id(scheme.table)] = _to_table(grad_products.mT @ (query.to(wide) * scale), scheme.table)
         elif type(scheme) is RelativeValues and sums is not None:
             grads[id(scheme.table)] = _to_table(sums.mT @ grad_output.to(wide), scheme.table)
+        elif type(scheme) is Bias:
+            grads[id(scheme.table)] = grad_pairs.view(scheme.table.shape)
         elif type(scheme) is Buckets:
             by_head = of_table.sum(1).unflatten(0, (-1, found.heads)).sum(0)[:, : found.bucket_count]
             grads[id(scheme.table)] = by_head if scheme.table.ndim == 2 else by_head.sum(0)

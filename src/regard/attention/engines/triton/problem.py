@@ -14,7 +14,7 @@ from regard.attention.engines.triton import kernels, normalisers, positions, sco
 from regard.attention.engines.triton.kept import kept_intervals
 from regard.attention.masks import Causal, Dense, Window, allows
 from regard.attention.parts import operands, optional_method
-from regard.attention.positions import Both, Position
+from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.guided import GuidedBias
 from regard.attention.positions.offset_bias import OffsetBias
@@ -153,6 +153,7 @@ class Problem:
     line: tuple[Any, ...] = ()
     relative: Tensor | None = None
     relative_values: Tensor | None = None
+    bias: Tensor | None = None
     others: tuple[Any, ...] = ()
     other_operands: tuple[Any, ...] = ()
     buckets: tuple[Any, ...] = ()
@@ -192,6 +193,12 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
             found.relative = scheme.table
         elif type(scheme) is RelativeValues:
             found.relative_values = scheme.table
+        elif type(scheme) is Bias:
+            table = scheme.table[(None,) * (4 - scheme.table.ndim)]
+            strides = [0 if size == 1 else stride for size, stride in zip(table.shape, table.stride(), strict=True)]
+            found.bias = table
+            found.others = (*found.others, positions.pair_bias)
+            found.other_operands = (*found.other_operands, (table, *strides))
         else:
             assert type(scheme) is GuidedBias
             lengths = [
