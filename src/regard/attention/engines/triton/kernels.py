@@ -16,7 +16,7 @@ import triton.language as tl
 
 from regard.attention.engines.triton.arithmetic import dot, hidden_dot, is_unfinite, keep_scale, scalar
 
-__all__ = ["backward_of_keys", "backward_of_pairs", "backward_of_queries", "forward"]
+__all__ = ["backward_of_keys", "backward_of_pairs", "backward_of_queries", "forward", "merge"]
 
 LOG2E = tl.constexpr(1.4426950408889634)
 
@@ -280,7 +280,7 @@ def forward(
     numbers, search, mask, line, products, others, dropout,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr,
     OTHERS: tl.constexpr, RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr,
-    RAGGED: tl.constexpr, SAVES: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr,
+    RAGGED: tl.constexpr, SAVES: tl.constexpr, SPLITS: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr,
     VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr,
     TOLERANCE: tl.constexpr, FROM_LOWEST: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
@@ -302,6 +302,16 @@ def forward(
     start, stop, start2, stop2 = intervals_of(rows, batch, shift, queries, keys, mask, MASK)
     first, full, full_end, last = phases_of(rows, start, stop, start2, stop2, queries, keys, COLUMNS, MASK)
     query = load_rows(Q, rows, last_row, strides[2], SIZE, SIZE_BLOCK)
+    first_of_all, last_of_all = first, last
+    if SPLITS > 1:
+        # This program's share of the keys, in whole tiles.
+        share = tl.cdiv(tl.cdiv(keys, COLUMNS), SPLITS) * COLUMNS
+        begin_of_share = tl.program_id(2) * share
+        end_of_share = tl.minimum(begin_of_share + share, keys)
+        first = tl.minimum(tl.maximum(first, begin_of_share), end_of_share)
+        full = tl.minimum(tl.maximum(full, begin_of_share), end_of_share)
+        full_end = tl.minimum(tl.maximum(full_end, begin_of_share), end_of_share)
+        last = tl.minimum(tl.maximum(last, begin_of_share), end_of_share)
 
     highest = tl.zeros([ROWS], WIDE)
     found = tl.zeros([ROWS], WIDE)
@@ -313,7 +323,7 @@ def forward(
         count = (stop - start + stop2 - start2).to(WIDE)
         if MASK == TABLE:
             count = tl.zeros([ROWS], WIDE)
-            for begin in range(first, last, COLUMNS):
+            for begin in range(first_of_all, last_of_all, COLUMNS):
                 columns = begin + tl.arange(0, COLUMNS)
                 if is_seen(rows, columns, batch, head, mask, MASK):
                     shown = shown_pairs(
@@ -426,11 +436,51 @@ def forward(
         store_ends(SUMS, rows, last_row, before, after, RELATIVE_VALUES)
 
     place = group.to(tl.int64) * queries
+    if SPLITS > 1:
+        place += tl.program_id(2).to(tl.int64) * tl.num_programs(1) * queries
     store_rows(OUT + place * VALUE, rows, last_row, VALUE, total_out, VALUE, VALUE_BLOCK)
     if SAVES:
         store_rows(WIDE_OUT + place * VALUE, rows, last_row, VALUE, total_out, VALUE, VALUE_BLOCK)
     tl.store(HIGHEST_OUT + place + rows, highest, mask=rows < last_row)
     tl.store(FOUND_OUT + place + rows, found, mask=rows < last_row)
+
+
+@triton.jit
+def merge(
+    PARTS, HIGHEST_PARTS, FOUND_PARTS, OUT, WIDE_OUT, HIGHEST_OUT, FOUND_OUT, count, splits,
+    IS_SOFTMAX: tl.constexpr, SAVES: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    WIDE: tl.constexpr,
+):  # fmt: skip
+    """The outputs of a tile of rows, of all heads, from those over the shares of the keys."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    highest = tl.full([ROWS], -float("inf"), WIDE)
+    sums = tl.zeros([ROWS], WIDE)
+    found = tl.zeros([ROWS], WIDE)
+    total = tl.zeros([ROWS, VALUE_BLOCK], WIDE)
+    for split in range(splits):
+        place = rows + tl.full([ROWS], split, tl.int64) * count
+        part = load_rows(PARTS, place, count * splits, VALUE, VALUE, VALUE_BLOCK)
+        here = tl.load(HIGHEST_PARTS + place, mask=rows < count, other=0.0)
+        own = tl.load(FOUND_PARTS + place, mask=rows < count, other=1.0)
+        if IS_SOFTMAX:
+            best = tl.maximum(highest, here)
+            base = tl.where(best == -float("inf"), 0.0, best)
+            rest = tl.exp2((highest - base) * LOG2E)
+            share = tl.where(here == -float("inf"), 0.0, tl.exp2((here - base) * LOG2E) / own)
+            sums = sums * rest + share
+            total = total * rest[:, None] + tl.where(share[:, None] == 0.0, 0.0, part * share[:, None])
+            highest = best
+        else:
+            total += part
+            highest, found = here, own
+    if IS_SOFTMAX:
+        found = 1.0 / tl.where(sums == 0.0, 1.0, sums)
+        total *= found[:, None]
+    store_rows(OUT, rows, count, VALUE, total, VALUE, VALUE_BLOCK)
+    if SAVES:
+        store_rows(WIDE_OUT, rows, count, VALUE, total, VALUE, VALUE_BLOCK)
+    tl.store(HIGHEST_OUT + rows, highest, mask=rows < count)
+    tl.store(FOUND_OUT + rows, found, mask=rows < count)
 
 
 @triton.jit

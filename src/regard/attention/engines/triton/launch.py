@@ -26,6 +26,8 @@ __all__ = ["backward", "forward"]
 
 # Pairs of a table that is held at once, where a mask has to be asked pair by pair.
 PAIRS_AT_ONCE = 2**26
+# Programs that keep a large GPU busy, and the least keys for which a program of its own pays.
+PROGRAMS, KEYS_OF_SPLIT = 256, 512
 LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
@@ -51,14 +53,18 @@ def _forward(found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtyp
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
     products = _products(unreduced[0], found.relative, wide)
     size = tiling(found.mask_kind == kernels.TABLE, query, value, "forward")
+    splits = _splits(found, size, batch * heads)
+    saves_whole = whole is not output
+    parts: tuple[Tensor, ...] = (output, whole, *rows)
+    if splits > 1:
+        part = query.new_empty(splits, batch * heads, queries, width, dtype=wide)
+        parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
     for first, last, mask in _slabs(found, size):
-        kernels.forward[(triton.cdiv(last - first, size.rows), batch * heads)](
+        kernels.forward[(triton.cdiv(last - first, size.rows), batch * heads, splits)](
             query,
             key,
             value,
-            output,
-            whole,
-            *rows,
+            *parts,
             sums,
             _strides(query, key, value),
             (queries, key.shape[2], heads, found.repeat, first, last),
@@ -72,11 +78,29 @@ def _forward(found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtyp
             FIND=FIND[found.normaliser.find],
             RELATIVE=_count(found.relative),
             RELATIVE_VALUES=_count(of_values),
-            SAVES=whole is not output,
+            SAVES=saves_whole and splits == 1,
+            SPLITS=splits,
             TOLERANCE=_tolerance(found),
             FROM_LOWEST=found.normaliser.from_lowest,
             **_constants(found, size, query, value),
             **size.options,
+        )
+    if splits > 1:
+        count = batch * heads * queries
+        kernels.merge[(triton.cdiv(count, 16),)](
+            parts[0],
+            *parts[2:],
+            output,
+            whole,
+            *rows,
+            count,
+            splits,
+            IS_SOFTMAX=found.normaliser.find == "softmax",
+            SAVES=saves_whole,
+            VALUE=width,
+            VALUE_BLOCK=_block(width),
+            ROWS=16,
+            WIDE=LARGEST[wide],
         )
     if of_values is not None:
         of_values = of_values.to(wide)
@@ -249,6 +273,15 @@ def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:
         tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (request.query, request.key, request.value)
     )
     return query, key, value
+
+
+def _splits(found: Problem, size: Tiling, groups: int) -> int:
+    """Over how many programs the keys are divided, where the rows are too few to keep a GPU busy, as in decoding."""
+    queries, keys = found.request.query.shape[2], found.request.key.shape[2]
+    if found.normaliser.find in ("threshold", "highest") or found.relative_values is not None:
+        return 1
+    programs = triton.cdiv(queries, size.rows) * groups
+    return max(1, min(PROGRAMS // programs, keys // KEYS_OF_SPLIT))
 
 
 def _strides(*tensors: Tensor) -> tuple[int, ...]:
