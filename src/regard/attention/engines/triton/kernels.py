@@ -263,9 +263,10 @@ def thresholds(
         high = tl.where(active & (of_weights < total), found, high)
         step = (of_weights - total) / tl.where(of_slopes > 0.0, of_slopes, 1.0)
         newton = found + step
-        inside = (newton >= low) & (newton <= high) & (of_slopes > 0.0)
-        moved = tl.where(inside, newton, 0.5 * (low + high))
-        still = tl.abs(moved - found) > TOLERANCE * (1.0 + tl.abs(found))
+        is_found = tl.abs(step) <= TOLERANCE * (1.0 + tl.abs(found))
+        inside = (newton > low) & (newton < high) & (of_slopes > 0.0)
+        moved = tl.where(is_found | inside, newton, 0.5 * (low + high))
+        still = ~is_found & (tl.abs(moved - found) > TOLERANCE * (1.0 + tl.abs(found)))
         # NaN weights make the threshold NaN, so that the row shows it.
         found = tl.where(of_weights == of_weights, tl.where(active, moved, found), of_weights)
         active = active & still
