@@ -16,6 +16,7 @@ from regard.attention.masks import (
     Prefix,
     Window,
 )
+from regard.attention.pieces import NormaliserPiece, ScorePiece
 from regard.attention.plan import Plan, plan
 from regard.attention.positional_encodings import INPUT_POSITIONS, Flow, Learned, Recurrent, Sinusoidal
 from regard.attention.positions import (
@@ -94,6 +95,7 @@ __all__ = [
     "Lengths",
     "Mask",
     "NoSelf",
+    "NormaliserPiece",
     "Plan",
     "Position",
     "Prefix",
@@ -102,6 +104,7 @@ __all__ = [
     "Relu",
     "Rotary",
     "ScaledDot",
+    "ScorePiece",
     "Sigmoid",
     "Sinusoidal",
     "Sizes",
