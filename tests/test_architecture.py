@@ -85,7 +85,7 @@ def test_engines_do_not_import_the_definition_or_each_other():
     two take where PyTorch's would be wrong; no others."""
     engines = SOURCE / "attention" / "engines"
     names = {path.stem for path in engines.iterdir() if path.stem not in ("__init__", "__pycache__")}
-    assert names == {"fused", "banded", "jit", "blocked", "dense"}
+    assert names == {"fused", "banded", "jit", "triton", "blocked", "dense"}
     for path in engines.rglob("*.py"):
         own = path.relative_to(engines).parts[0].removesuffix(".py")
         if own == "__init__":

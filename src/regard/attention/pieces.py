@@ -46,8 +46,8 @@ class NormaliserPiece:
         numbers: a and b, at most two: numbers, or tensors () or (head,).
         total: what a row sums to, for "threshold".
         lowest: for "threshold", how far below the highest score the threshold lies at most.
-        of_number: `(score, weight, slope, found, keys, a, b) -> the derivative of the weight by a` at a fixed `found`, if
-            a is a tensor that is trained.
+        of_number: `(score, weight, slope, found, keys, a, b) -> the derivative of the weight by a` where `found` stays
+            the same, if a is a tensor that is trained.
     """
 
     weight: Any

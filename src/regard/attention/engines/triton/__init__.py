@@ -15,10 +15,10 @@ from torch import Tensor
 
 from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Bias, Both, Position
+from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.guided import GuidedBias
 from regard.attention.positions.offset_bias import OffsetBias
-from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.reduction import Gradients
 from regard.attention.request import Request

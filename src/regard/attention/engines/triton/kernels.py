@@ -281,8 +281,9 @@ def forward(
     numbers, search, mask, line, products, others, dropout,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr,
     OTHERS: tl.constexpr, RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr,
-    RAGGED: tl.constexpr, SAVES: tl.constexpr, SPLITS: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr,
-    VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr,
+    RAGGED: tl.constexpr, SAVES: tl.constexpr, SPLITS: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr,
+    VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
+    PRECISION: tl.constexpr,
     TOLERANCE: tl.constexpr, FROM_LOWEST: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """The outputs of a tile of queries, and what their gradient needs to know of each row."""
@@ -391,12 +392,16 @@ def forward(
                     sums = sums * rest + tl.sum(weight, 1)
                     total_out *= rest[:, None]
                 else:
-                    base = tl.where(highest == -float("inf"), 0.0, highest) if FIND == THRESHOLD else tl.zeros_like(found)
+                    base = (
+                        tl.where(highest == -float("inf"), 0.0, highest) if FIND == THRESHOLD else tl.zeros_like(found)
+                    )
                     weight = NORMALISER[0](score - base[:, None], found[:, None], columns, a, b)
                     if phase != 1:
                         weight = tl.where(shown, weight, 0.0)
                 if DROPS:
-                    weight *= keep_scale(batch, head, rows, columns, dropout[0], dropout[1], scalar(dropout[2], head, WIDE), WIDE)
+                    weight *= keep_scale(
+                        batch, head, rows, columns, dropout[0], dropout[1], scalar(dropout[2], head, WIDE), WIDE
+                    )
                 if phase != 1 and MASK != EVERYTHING:
                     if is_unfinite(value):
                         total_out = hidden_dot(weight, value, shown, total_out)
@@ -417,7 +422,11 @@ def forward(
         SUMS += group.to(tl.int64) * queries * RELATIVE_VALUES
         before = tl.zeros([ROWS], WIDE)
         after = tl.zeros([ROWS], WIDE)
-        base = tl.where(highest == -float("inf"), 0.0, highest) if FIND == SOFTMAX or FIND == THRESHOLD else tl.zeros_like(found)
+        base = (
+            tl.where(highest == -float("inf"), 0.0, highest)
+            if FIND == SOFTMAX or FIND == THRESHOLD
+            else tl.zeros_like(found)
+        )
         for begin in range(first, last, COLUMNS):
             columns = begin + tl.arange(0, COLUMNS)
             if is_seen(rows, columns, batch, head, mask, MASK):
@@ -432,7 +441,9 @@ def forward(
                 shown = shown & (highest[:, None] != -float("inf"))
                 weight = NORMALISER[0](score - base[:, None], found[:, None], columns, a, b)
                 if DROPS:
-                    weight *= keep_scale(batch, head, rows, columns, dropout[0], dropout[1], scalar(dropout[2], head, WIDE), WIDE)
+                    weight *= keep_scale(
+                        batch, head, rows, columns, dropout[0], dropout[1], scalar(dropout[2], head, WIDE), WIDE
+                    )
                 before, after = sum_by_offset(SUMS, weight, rows, offset, shown, before, after, RELATIVE_VALUES)
         store_ends(SUMS, rows, last_row, before, after, RELATIVE_VALUES)
 
@@ -520,12 +531,13 @@ def derivatives(
 @triton.jit
 def backward_of_queries(
     Q, K, V, WIDE_OUT, GRAD_OUT, GRAD_LOG_SUMS, HIGHEST_IN, FOUND_IN, MEAN_OUT, GRAD_Q, GRAD_PRODUCTS, GRAD_NUMBER,
-    GRAD_SCORE_NUMBER, GRAD_TABLE, GRAD_SLOPES, strides, sizes, shift, scale_number, score_numbers, numbers, mask, line, products, value_products,
-    others, dropout, table,
+    GRAD_SCORE_NUMBER, GRAD_TABLE, GRAD_SLOPES, strides, sizes, shift, scale_number, score_numbers, numbers, mask, line,
+    products, value_products, others, dropout, table,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, CENTRED: tl.constexpr, SHARP: tl.constexpr,
     MASK: tl.constexpr, OTHERS: tl.constexpr, RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr,
-    TABLE_SIZE: tl.constexpr, SLOPES: tl.constexpr, DROPS: tl.constexpr, RAGGED: tl.constexpr, LOG_SUMS: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr,
-    VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
+    TABLE_SIZE: tl.constexpr, SLOPES: tl.constexpr, DROPS: tl.constexpr, RAGGED: tl.constexpr, LOG_SUMS: tl.constexpr,
+    SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr, WIDE: tl.constexpr,
     PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """The gradient of a tile of queries, and its share in the gradients of the parts' operands."""
@@ -603,7 +615,7 @@ def backward_of_queries(
             if phase == 1 or is_seen(rows, columns, batch, head, mask, MASK):
                 key = load_rows(K, columns, keys, strides[5], SIZE, SIZE_BLOCK)
                 value = load_rows(V, columns, keys, strides[8], VALUE, VALUE_BLOCK)
-                product, score, weight, slope, above, keep, shown, offset = derivatives(
+                product, score, weight, slope, above, _, shown, offset = derivatives(
                     query, key, value, grad_output, rows, columns, batch, head, shift, queries, keys, scale,
                     score_numbers, a, b, highest, found, start, stop, start2, stop2, mask, line, products,
                     value_products, others, dropout, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE, RELATIVE_VALUES,
@@ -727,16 +739,14 @@ def backward_of_keys(
             for begin in range(low, high, ROWS):
                 rows = begin + tl.arange(0, ROWS)
                 start, stop, start2, stop2 = intervals_of(rows, batch, shift, queries, keys, mask, MASK)
-                if phase == 1 or reaches(
-                    rows, columns, batch, head, start, stop, start2, stop2, queries, mask, MASK
-                ):
+                if phase == 1 or reaches(rows, columns, batch, head, start, stop, start2, stop2, queries, mask, MASK):
                     query = load_rows(Q_head, rows, last_row, strides[2], SIZE, SIZE_BLOCK)
                     grad_output = load_rows(GRAD_head, rows, last_row, strides[11], VALUE, VALUE_BLOCK)
                     highest = tl.load(HIGHEST_IN + place + rows, mask=rows < last_row, other=0.0)
                     found = tl.load(FOUND_IN + place + rows, mask=rows < last_row, other=0.0)
                     mean = tl.load(MEAN_IN + place + rows, mask=rows < last_row, other=0.0)
                     grad_output = tl.where(highest[:, None] == -float("inf"), 0.0, grad_output)
-                    product, score, weight, slope, above, keep, shown, _ = derivatives(
+                    product, _, weight, slope, above, keep, shown, _ = derivatives(
                         query, key, value, grad_output, rows, columns, batch, head, shift, queries, keys, scale,
                         numbers_of_score, a, b, highest, found, start, stop, start2, stop2, mask, line, products_head,
                         value_products_head, others, dropout, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE,
@@ -815,8 +825,9 @@ def backward_of_pairs(
             _, _, _, slope, above, _, shown, _ = derivatives(
                 query, key, value, grad_output, rows, columns, batch, head, own_shift, queries, keys,
                 scalar(scale_number, head, WIDE),
-                (scalar(score_numbers[0], head, WIDE), scalar(score_numbers[1], head, WIDE)), a, b, highest, found, start,
-                stop, start2, stop2, mask, line, products_own, value_products_own, others, dropout, SCORE, NORMALISER,
+                (scalar(score_numbers[0], head, WIDE), scalar(score_numbers[1], head, WIDE)), a, b, highest, found,
+                start, stop, start2, stop2, mask, line, products_own, value_products_own, others, dropout, SCORE,
+                NORMALISER,
                 SHARP, MASK, OTHERS, RELATIVE, RELATIVE_VALUES, DROPS, True, WIDE, PRECISION, INTERPRETED,
             )  # fmt: skip
             grad_score = slope * (above - mean[:, None])

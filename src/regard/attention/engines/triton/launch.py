@@ -14,10 +14,9 @@ from regard.attention.engines.triton.problem import FIND, Problem, problem, sche
 from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
 from regard.attention.parts import operands
 from regard.attention.positions import Bias
-from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.alibi import Slopes
+from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
-from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
 from regard.attention.user_parts import unwrapped
@@ -38,7 +37,9 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     return _forward(found, unreduced, request.query.dtype, saves=saves)
 
 
-def _forward(found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtype, *, saves: bool) -> tuple[Tensor, ...]:
+def _forward(
+    found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtype, *, saves: bool
+) -> tuple[Tensor, ...]:
     query, key, value = _three(found.request)
     batch, heads, queries, _ = query.shape
     width = value.shape[-1]
@@ -135,12 +136,15 @@ def _backward(
     request = found.request
     whole, highest, found_rows, *sums = saved
     query, key, value = _three(request)
-    batch, heads, queries, features = query.shape
+    batch, heads, queries, _ = query.shape
     wide, keys = found.wide, key.shape[2]
     if grad_output.stride(-1) != 1 or 0 in grad_output.stride():
         grad_output = grad_output.contiguous()
     grad_output = grad_output.to(query.dtype)
-    size, size_of_keys = tiling(found.mask_kind == kernels.TABLE, query, value, "queries"), tiling(found.mask_kind == kernels.TABLE, query, value, "keys")
+    size, size_of_keys = (
+        tiling(found.mask_kind == kernels.TABLE, query, value, "queries"),
+        tiling(found.mask_kind == kernels.TABLE, query, value, "keys"),
+    )
     products = _products(unreduced[0], found.relative, wide)
     value_products = _products(grad_output, found.relative_values, wide, scaled=False)
     mean = torch.empty_like(highest)
@@ -270,7 +274,8 @@ def _backward(
 def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value, with neighbouring features next to each other in memory."""
     query, key, value = (
-        tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (request.query, request.key, request.value)
+        tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+        for tensor in (request.query, request.key, request.value)
     )
     return query, key, value
 

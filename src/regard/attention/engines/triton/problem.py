@@ -1,34 +1,30 @@
 """A request as the kernels take it: pieces, operands, sizes and strides. Made without looking at a value on a GPU."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
 from regard.attention.engines.triton import kernels, normalisers, positions, scores
 from regard.attention.engines.triton.kept import kept_intervals
 from regard.attention.masks import Causal, Dense, Window, allows
 from regard.attention.parts import operands, optional_method
+from regard.attention.pieces import ScorePiece
 from regard.attention.positions import Bias, Both, Position
+from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.guided import GuidedBias
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
-from regard.attention.positions.alibi import Slopes
-from regard.attention.pieces import NormaliserPiece, ScorePiece
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
-from regard.attention.scores import Dot, ScaledDot
-from regard.attention.sizes import Sizes
 from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
-__all__ = ["Band", "Normaliser", "Problem", "problem"]
+__all__ = ["Normaliser", "Problem", "problem"]
 
 FIND = {
     "softmax": kernels.SOFTMAX,
@@ -70,9 +66,7 @@ def normaliser(part: Any) -> Normaliser:
     own = _piece(part)
     if own is not None:
         functions = (own.weight, own.slope, *_some(own.of_number))
-        return Normaliser(
-            functions, own.find, own.numbers, own.total, own.lowest, centred=own.find == "threshold"
-        )
+        return Normaliser(functions, own.find, own.numbers, own.total, own.lowest, centred=own.find == "threshold")
     of = normalisers
     if type(part) is Softmax:
         temperature = part.temperature
@@ -106,7 +100,8 @@ def normaliser(part: Any) -> Normaliser:
     if type(part) is Budget:
         functions = (of.budget_weight, of.budget_slope)
         return Normaliser(functions, "threshold", total=float(part.budget), from_lowest=True)
-    assert type(part) is Hard
+    if type(part) is not Hard:
+        raise TypeError(f"{part} has no kernel")  # `refuse` has said so
     return Normaliser((of.hard_weight, of.hard_slope), "highest", centred=False)
 
 
@@ -199,8 +194,7 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
             found.bias = table
             found.others = (*found.others, positions.pair_bias)
             found.other_operands = (*found.other_operands, (table, *strides))
-        else:
-            assert type(scheme) is GuidedBias
+        elif type(scheme) is GuidedBias:
             lengths = [
                 torch.full((batch,), most, dtype=torch.int32, device=device) if own is None else _int32(own)
                 for own, most in ((sizes.query_lengths, queries), (sizes.key_lengths, keys))
@@ -269,7 +263,9 @@ def table(request: Request, rows: slice, tile: tuple[int, int]) -> tuple[Any, ..
     batch, heads, keys = *request.query.shape[:2], request.key.shape[2]
     sizes = (batch, heads, range(rows.start, rows.stop), keys)
     axes = [
-        torch.arange(each.start, each.stop, device=device) if isinstance(each, range) else torch.arange(each, device=device)
+        torch.arange(each.start, each.stop, device=device)
+        if isinstance(each, range)
+        else torch.arange(each, device=device)
         for each in sizes
     ]
     at = request.sizes.index(*(axis.view([-1 if i == j else 1 for j in range(4)]) for i, axis in enumerate(axes)))
@@ -280,7 +276,11 @@ def table(request: Request, rows: slice, tile: tuple[int, int]) -> tuple[Any, ..
     tiles = padded.unflatten(3, (-1, tile[1])).any(4).unflatten(2, (-1, tile[0])).any(3)
     pairs, tiles = allowed.to(torch.uint8).contiguous(), tiles.to(torch.uint8).contiguous()
     strides = [
-        (0 if tensor.shape[0] == 1 else tensor.stride(0), 0 if tensor.shape[1] == 1 else tensor.stride(1), tensor.stride(2))
+        (
+            0 if tensor.shape[0] == 1 else tensor.stride(0),
+            0 if tensor.shape[1] == 1 else tensor.stride(1),
+            tensor.stride(2),
+        )
         for tensor in (pairs, tiles)
     ]
     return pairs, *strides[0], tiles, *strides[1], rows.start

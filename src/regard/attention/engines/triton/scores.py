@@ -8,6 +8,7 @@ import triton.language as tl
 
 __all__ = ["inner_product", "of_inner_product", "of_soft_cap", "soft_cap", "tanh"]
 
+
 @triton.jit
 def inner_product(product, a, b):
     return product
