@@ -1,6 +1,7 @@
 """Shared by all benchmarks: interleaved medians, peaks of memory, the machine's ceilings, conditions, the file."""
 
 import importlib.metadata
+import json
 import math
 import platform
 import statistics
@@ -91,6 +92,33 @@ def paired(
     ratios = [their / our for our, their in zip(*taken, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive") if rounds > 1 else ratios * 3
     return Paired(statistics.median(taken[0]), statistics.median(taken[1]), middle, low, high, rounds)
+
+
+def device_times(
+    runs: Sequence[Callable[[], Any]], seconds: float = 1.0, least: int = 5, most: int = 200
+) -> list[list[float]]:
+    """How long each run keeps the GPU busy, in seconds, sample by sample, for about `seconds` in all.
+
+    The runs take turns. Before each, memory larger than the GPU's cache is written: no run finds its inputs in the
+    cache, and the processor, which meanwhile runs ahead, makes a GPU wait only where a call takes it longer than that.
+    """
+    import torch
+
+    for run in runs:
+        run()
+    larger = torch.empty(2**30, dtype=torch.int8, device="cuda")
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    taken: list[list[float]] = [[] for _ in runs]
+    stop = time.perf_counter() + seconds
+    while len(taken[0]) < least or (len(taken[0]) < most and time.perf_counter() < stop):
+        for run, times in zip(runs, taken, strict=True):
+            larger.zero_()
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end) / 1e3)
+    return taken
 
 
 def peak(run: Callable[[], Any], device: str = "cpu") -> float:
@@ -213,6 +241,13 @@ def machine(device: str = "cpu") -> str:
 
         found = f"{torch.cuda.get_device_name()}; {found}"
     return found
+
+
+def earlier(name: str, same: Mapping[str, str]) -> dict[str, Any]:
+    """The details of each row that an earlier run saved, if what must be the `same` was: the machine and versions."""
+    path = RESULTS / f"{name}.json"
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return before["details"] if before.get("same") == same else {}
 
 
 def save(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], conditions: str, **more: Any) -> None:

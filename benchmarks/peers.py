@@ -11,7 +11,6 @@ peers by `pip install -r benchmarks/requirements.txt --constraint constraints.tx
 
 import argparse
 import dataclasses
-import json
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measuring import RESULTS, Ceilings, ceilings, conditions, machine, paired, peak, save, timed, version
+from measuring import Ceilings, ceilings, conditions, earlier, machine, paired, peak, save, timed, version
 from rich.console import Console
 from rich.table import Table
 from rows import ROWS, Bench, Case, Maker, Outputs, Row, Run, Work
@@ -131,6 +130,13 @@ def measure_memory(row: Row, bench: Bench) -> dict[str, Any]:
     names = list(made(row, bench).peers)
     problems, peaks = [], {}
     for side in ("ours", *names):
+        if bench.device == "cuda":
+            # A GPU's allocator counts what a call takes, whatever else the process holds.
+            try:
+                peaks[side] = peak_of(row, side, bench)
+            except Exception as error:
+                problems.append(f"{side}: {type(error).__name__}: {error}"[:300])
+            continue
         command = [sys.executable, __file__, "--peak", row.name, side, "--device", bench.device]
         ran = subprocess.run([*command, *(["--quick"] if bench.quick else [])], capture_output=True, text=True)
         if ran.returncode:
@@ -149,15 +155,14 @@ def measure_memory(row: Row, bench: Bench) -> dict[str, Any]:
     return found
 
 
-def measure_peak(name: str, side: str, bench: Bench) -> None:
-    """Measure memory in the child process, after a small run, so that one-time loading isn't counted."""
-    row = next(row for row in ROWS if row.name == name)
+def peak_of(row: Row, side: str, bench: Bench) -> float:
+    """The peak of a side's memory, after a small run, so that one-time loading isn't counted."""
     for size in (dataclasses.replace(bench, quick=True), bench):
         case = made(row, size)
         run = (case.ours if side == "ours" else case.peers[side])()
         if size is not bench or bench.quick:
             run()
-    print(peak(run, bench.device))
+    return peak(run, bench.device)
 
 
 def made(row: Row, bench: Bench) -> Case:
@@ -203,7 +208,7 @@ def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
         wanted = f"at least {row.least:g}"
     else:
         wanted = f"cost at most {row.most:g}" if row.most is not None else ""
-    predicted = f"{row.prediction:g}{' MiB' if row.limit is not None else ''}"
+    predicted = "" if row.prediction is None else f"{row.prediction:g}{' MiB' if row.limit is not None else ''}"
     share = found.get("of_ceiling")
     return [
         row.what,
@@ -242,16 +247,23 @@ def shown(rows: Sequence[Row], found: Mapping[str, Mapping[str, Any]], facts: st
             console.print(f"{row.name}: {problem}", markup=False, highlight=False)
 
 
+def held_rows(bench: Bench) -> dict[str, Any]:
+    """What the file holds of earlier runs on the same machine with the same versions."""
+    return earlier(results_of(bench), same(bench))
+
+
+def results_of(bench: Bench) -> str:
+    return "operator" if bench.device == "cpu" else f"operator-{bench.device}"
+
+
+def same(bench: Bench) -> dict[str, str]:
+    """What must not differ between the rows of a file."""
+    return {"machine": machine(bench.device), "torch": torch.__version__}
+
+
 def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
-    """Merge the rows into the file with those of earlier runs on the same machine with the same versions."""
-    name = "operator" if bench.device == "cpu" else f"operator-{bench.device}"
-    path = RESULTS / f"{name}.json"
-    details: dict[str, Any] = {}
-    same = {"machine": machine(bench.device), "torch": torch.__version__}
-    if path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        if before.get("same") == same:
-            details = before["details"]
+    """Merge the rows into the file with those of earlier runs."""
+    details = held_rows(bench)
     for row in ROWS:
         if row.name in found:
             fields = ("what", "peer", "prediction", "why", "least", "most", "limit", "measure")
@@ -264,7 +276,8 @@ def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
             }
     rows = [row for row in ROWS if row.name in details]
     details = {row.name: details[row.name] for row in rows}
-    save(name, COLUMNS, [cells(row, details[row.name]) for row in rows], facts, same=same, details=details)
+    table = [cells(row, details[row.name]) for row in rows]
+    save(results_of(bench), COLUMNS, table, facts, same=same(bench), details=details)
 
 
 def arguments() -> argparse.Namespace:
@@ -277,6 +290,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2, help="of the CPU")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="time a row for so long at most")
+    parser.add_argument(
+        "--within", type=float, metavar="SECONDS", help="begin no row after so long; what the file lacks comes first"
+    )
     parser.add_argument("--peak", nargs=2, metavar=("ROW", "SIDE"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -286,12 +302,17 @@ def main() -> int:
     torch.set_num_threads(asked.threads)
     bench = Bench(asked.device, asked.quick, asked.seed)
     if asked.peak:
-        measure_peak(*asked.peak, bench)
+        name, side = asked.peak
+        print(peak_of(next(row for row in ROWS if row.name == name), side, bench))
         return 0
     rows = [row for row in ROWS if not asked.only or any(name in row.name for name in asked.only)]
     if not rows:
         raise SystemExit(f"no row's name holds any of {asked.only}; there are: {', '.join(row.name for row in ROWS)}")
     rows = [dataclasses.replace(row, seconds=min(row.seconds, asked.seconds)) for row in rows]
+    end = float("inf") if asked.within is None else time.monotonic() + asked.within
+    if asked.within is not None:
+        held = held_rows(bench)
+        rows.sort(key=lambda row: row.name in held)
     # Deprecation warnings of peers don't matter here.
     warnings.simplefilter("ignore")
     highest = ceilings(bench.device)
@@ -305,6 +326,8 @@ def main() -> int:
     )
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
+        if time.monotonic() > end:
+            break
         start = time.perf_counter()
         found[row.name] = measure_memory(row, bench) if row.measure == "memory" else measure_time(row, bench, highest)
         took = time.perf_counter() - start
@@ -317,6 +340,9 @@ def main() -> int:
         if not bench.quick:
             # After each row: whoever stops a long run loses none of it.
             kept({row.name: found[row.name]}, facts, bench)
+    if late := [row.name for row in rows if row.name not in found]:
+        print(f"not begun within {asked.within:g} s: {', '.join(late)}")
+    rows = [row for row in rows if row.name in found]
     shown(rows, found, facts)
     return any(shortfall(row, found[row.name]) for row in rows)
 

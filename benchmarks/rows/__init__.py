@@ -1,9 +1,9 @@
 """The rows of the table: one file a family, each with what was predicted before it was measured."""
 
-from rows import additive, decoding, dense, graph, own, pointwise, positions, sparse, summarise, window
+from rows import additive, decoding, dense, gpu, graph, own, pointwise, positions, sparse, summarise, window
 from rows.row import Bench, Case, Maker, Outputs, Row, Run, Work
 
-__all__ = ["ROWS", "Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work"]
+__all__ = ["GPU_ROWS", "ROWS", "Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work"]
 
 ROWS: tuple[Row, ...] = (
     *dense.ROWS,
@@ -17,3 +17,5 @@ ROWS: tuple[Row, ...] = (
     *decoding.ROWS,
     *own.ROWS,
 )
+# What kernels on a GPU shall reach, a table of its own.
+GPU_ROWS: tuple[Row, ...] = gpu.ROWS

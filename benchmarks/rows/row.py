@@ -1,13 +1,13 @@
 """What a row of the table is made of: our side, the peer's settings, the work, and what was predicted."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-__all__ = ["Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work", "backward", "forward", "part"]
+__all__ = ["Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work", "backward", "forward", "part", "wave"]
 
 Outputs = tuple[Tensor, ...]
 Run = Callable[[], Outputs]
@@ -75,12 +75,18 @@ class Case:
         work: what one run of ours does.
         tolerance: the largest gap between the two sides' outputs, as a share of the largest number in them; None where
             they are not the same function of the same inputs.
+        exact: computes parts of our outputs in float64; each with its place, an index into the output, in their order.
+        engine: names the engine that computes ours.
+        stand_ins: who is compared with where none of the peers can run; what is wanted is then not judged.
     """
 
     ours: Maker
     peers: Mapping[str, Maker]
     work: Work | None = None
     tolerance: float | None = 1e-3
+    exact: Callable[[], Sequence[tuple[Any, Tensor]]] | None = None
+    engine: Callable[[], str] | None = None
+    stand_ins: Mapping[str, Maker] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,13 +97,15 @@ class Row:
         name: what `--only` matches.
         what: what is measured, for the reader.
         peer: who is compared with, and the packages whose versions say which.
-        prediction: the ratio predicted, written before the first measurement; MiB where that is what is limited.
+        prediction: what was predicted, written before the first measurement, in the measure of what is wanted; None:
+            nothing was.
         why: why that was predicted.
         case: makes the two sides.
-        least: peer / ours must be at least this.
+        least: peer / ours must be at least this; with the measure "rate", ours must do so many TFLOP/s.
         most: ours / peer must be at most this.
-        measure: what of the two is compared, seconds or MiB at the peak.
-        limit: our peak may be at most so many MiB.
+        measure: what of the two is compared: seconds, MiB at the peak, seconds that a call keeps the processor busy
+            though a GPU computes ("host"), or TFLOP/s of ours ("rate").
+        limit: ours may be at most this: MiB at the peak, or microseconds with the measure "host".
         seconds: the time budget of the interleaved rounds.
         rounds: the least number of rounds.
     """
@@ -106,12 +114,12 @@ class Row:
     what: str
     peer: str
     packages: tuple[str, ...]
-    prediction: float
+    prediction: float | None
     why: str
     case: Callable[[Bench], Case]
     least: float | None = None
     most: float | None = None
-    measure: Literal["time", "memory"] = "time"
+    measure: Literal["time", "memory", "host", "rate"] = "time"
     limit: float | None = None
     seconds: float = 12.0
     rounds: int = 3
@@ -127,18 +135,26 @@ def forward(function: Callable[[], Tensor]) -> Run:
     return run
 
 
-def backward(function: Callable[[], Tensor], inputs: Sequence[Tensor]) -> Run:
-    """A run with the gradients of all inputs; the output's own gradient is fixed and nowhere constant."""
+def backward(function: Callable[[], Tensor], inputs: Sequence[Tensor], rounded: torch.dtype | None = None) -> Run:
+    """A run with the gradients of all inputs; the output's own gradient is fixed and nowhere constant.
+
+    A run in float64 that is compared with one in another dtype is given that gradient `rounded` to it.
+    """
     grad: list[Tensor] = []
 
     def run() -> Outputs:
         output = function()
         if not grad:
-            wave = torch.arange(output.numel(), device=output.device, dtype=torch.float64).mul_(0.7).cos_()
-            grad.append(wave.view(output.shape).to(output.dtype))
+            grad.append(wave(output, rounded))
         return output.detach(), *torch.autograd.grad(output, inputs, grad[0])
 
     return run
+
+
+def wave(output: Tensor, rounded: torch.dtype | None = None) -> Tensor:
+    """The gradient of an output: nowhere constant, and in a part of the output's first numbers the same as in all."""
+    numbers = torch.arange(output.numel(), device=output.device, dtype=torch.float64).mul_(0.7).cos_()
+    return numbers.view(output.shape).to(rounded or output.dtype).to(output.dtype)
 
 
 def part(name: str, *arguments: Any, room: str = "attention", **options: Any) -> Any:
