@@ -367,7 +367,7 @@ def main() -> int:
         torch.cuda.empty_cache()
         more |= {"driver": driver(), "CUDA": torch.version.cuda, "ceilings": str(highest)}
     else:
-        more["not_a_GPU"] = "these figures say only that the rows run"
+        more["without"] = "a GPU, so these figures say only that the rows run"
     facts = conditions("triton", "regard", "adasplash", "torch-geometric", device=asked.device, **more)
     products = highest.half_products if highest else 0.0
     found: dict[str, dict[str, Any]] = {}

@@ -95,17 +95,15 @@ def paired(
 
 
 def device_times(
-    runs: Sequence[Callable[[], Any]], seconds: float = 1.0, least: int = 5, most: int = 200
+    runs: Sequence[Callable[[], Any]], seconds: float = 1.0, least: int = 3, most: int = 200
 ) -> list[list[float]]:
-    """How long each run keeps the GPU busy, in seconds, sample by sample, for about `seconds` in all.
+    """How long each warm run keeps the GPU busy, in seconds, sample by sample, for about `seconds` in all.
 
     The runs take turns. Before each, memory larger than the GPU's cache is written: no run finds its inputs in the
     cache, and the processor, which meanwhile runs ahead, makes a GPU wait only where a call takes it longer than that.
     """
     import torch
 
-    for run in runs:
-        run()
     larger = torch.empty(2**30, dtype=torch.int8, device="cuda")
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     taken: list[list[float]] = [[] for _ in runs]

@@ -89,12 +89,12 @@ def terminal(command: str, output: str) -> str:
 def benchmark(name: str) -> str:
     """A benchmark's table, from the figures that its run left behind."""
     result = measured(name)
-    return tabled(result["columns"], result["rows"], result["conditions"]) if result else UNMEASURED
+    return tabled(result["columns"], result["rows"], result["conditions"]) if result else unmeasured(name)
 
 
 def sentence(name: str) -> str:
     """The sentence that a benchmark's run made of its figures."""
-    return textwrap.fill(result["sentence"], 120) + "\n" if (result := measured(name)) else UNMEASURED
+    return textwrap.fill(result["sentence"], 120) + "\n" if (result := measured(name)) else unmeasured(name)
 
 
 def measured(name: str) -> dict[str, Any] | None:
@@ -107,7 +107,10 @@ def tabled(columns: list[str], rows: list[list[Any]], conditions: str) -> str:
     return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines) + f"\n\n{conditions}\n"
 
 
-UNMEASURED = "Not measured yet: `make bench` measures it.\n"
+def unmeasured(name: str) -> str:
+    command = "bench-gpu" if name in ("gpu", "operator-cuda") else "bench"
+    return f"Not measured yet: `make {command}` measures it.\n"
+
 
 KINDS: dict[str, Callable[[str], str]] = {
     "help": lambda command: shown(f"{command} --help"),

@@ -67,13 +67,16 @@ def required(named: list) -> set[str]:
 def test_all_is_every_extra():
     extras = PROJECT["project"]["optional-dependencies"]
     (everything,) = map(Requirement, extras["all"])
-    assert everything.extras == set(extras) - {"all"}
+    # Triton is large, and of no use without a GPU.
+    assert everything.extras == set(extras) - {"all", "gpu"}
 
 
 def test_what_is_installed_by_make_is_pinned():
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in read("constraints.txt").splitlines()[1:]}
     groups = PROJECT["dependency-groups"]
-    for named in (PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"].values()):
+    extras = PROJECT["project"]["optional-dependencies"]
+    # Which Triton it works with, each build of PyTorch for GPUs says itself.
+    for named in (PROJECT["project"]["dependencies"], *(extras[name] for name in extras if name != "gpu")):
         assert required(named) - {"regard"} <= pinned
     for named in (*groups.values(), PROJECT["build-system"]["requires"]):
         assert required(named) <= pinned
@@ -88,6 +91,22 @@ def test_the_extra_of_an_error_is_one():
         named |= set(re.findall(r"extra=\"(\w+)\"", path.read_text(encoding="utf-8")))
     assert named - {"all"} <= set(extras)
     assert len(named) > 8
+
+
+def test_triton_is_asked_for_where_it_is_built():
+    (triton,) = map(Requirement, PROJECT["project"]["optional-dependencies"]["gpu"])
+    assert triton.marker is not None
+
+    def asked(system: str, machine: str) -> bool:
+        return triton.marker.evaluate({"platform_system": system, "platform_machine": machine})
+
+    assert asked("Linux", "x86_64")
+    assert asked("Linux", "aarch64")
+    assert not asked("Darwin", "arm64")
+    assert not asked("Windows", "AMD64")
+    # What CI compiles with is a version that the extra allows.
+    (version,) = re.findall(r"triton==([\d.]+)", read(".ci/run"))
+    assert triton.specifier.contains(version)
 
 
 # What users are told to install.

@@ -136,6 +136,14 @@ def test_the_sentence_of_a_benchmark_is_that_of_its_run(generate, monkeypatch):
     assert "Not measured yet" in generate.generated("<!-- generated: sentence: other -->\n<!-- end -->\n")
 
 
+def test_a_table_that_is_missing_says_what_measures_it(generate, monkeypatch):
+    monkeypatch.setattr(generate, "measured", lambda name: None)
+    for name, command in (("operator", "make bench"), ("operator-cuda", "make bench-gpu"), ("gpu", "make bench-gpu")):
+        assert f"`{command}` measures it" in generate.generated(
+            f"<!-- generated: benchmark: {name} -->\n<!-- end -->\n"
+        )
+
+
 def test_outputs_are_those_of_the_block_above(generate):
     block = "```python\n{}\n```\n\n"
     empty = f"{OUTPUT}\n<!-- end -->\n"
