@@ -6,8 +6,8 @@
     python benchmarks/gpu.py --quick --device cpu       tiny lengths, to check that everything runs; not saved
 
 First, a process for each few rows compiles what they need, all at once, into the caches that Triton and PyTorch keep on
-disk. Then one process measures the rows in turn. Where that process crashes or hangs, its row says so, and another one
-goes on with the next row.
+disk. Then one process measures the rows in turn. Where it crashes or hangs, its row says so and keeps what was known
+before the peer ran, and another process goes on with the next row.
 """
 
 import argparse
@@ -39,12 +39,14 @@ from measuring import (
     paired,
     peak,
     save,
+    timed,
     version,
 )
 from peers import Setting, format_mib, largest_gap, made, tried
 from rich.console import Console
 from rich.table import Table
-from rows import GPU_ROWS, Bench, Case, Row
+from rows import GPU_ROWS, Bench, Case, Outputs, Row, Run
+from torch import Tensor
 
 COLUMNS = (
     "work",
@@ -80,37 +82,67 @@ class Small(Bench):
 # One row, in the process that measures.
 
 
-def measure(row: Row, bench: Bench, seconds: float) -> dict[str, Any]:
-    """Time, memory and error of a row's two sides; what fails stands under "problem"."""
+def measure(row: Row, bench: Bench, seconds: float, early: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Time, memory and error of a row's two sides; what fails stands under "problem".
+
+    What is known before the peer runs is handed to `early`: a peer may take the process with it.
+    """
     try:
         case = made(row, bench)
     except Exception as error:
         return {"problem": said(error)}
-    ours = tried("ours", case.ours, bench, lambda _: None, time=True)
-    peer = best_peer(case, bench)
-    found: dict[str, Any] = {"setting": peer.name, "stood_in": peer.run is not None and peer.name in case.stand_ins}
-    problems = [ours.problem, peer.problem]
-    sides = {name: side.run for name, side in (("ours", ours), ("theirs", peer)) if side.run is not None}
+    found: dict[str, Any] = {}
+    problems: list[str] = []
 
-    def also(find: Callable[[], dict[str, Any]]) -> None:
+    def add(find: Callable[[], dict[str, Any]]) -> None:
         # Whatever can't be found, the rest is measured.
         try:
             found.update(find())
         except Exception as error:
             problems.append(said(error))
 
-    also(lambda: {"engine": case.engine()} if case.engine else {})
-    also(lambda: errors(case, ours, peer))
-    also(lambda: times(sides, row, bench, seconds))
-    if bench.device == "cuda":
-        also(lambda: {f"{name}_peak": peak(run, bench.device) for name, run in sides.items()})
-    most = HALF_TOLERANCE if case.tolerance is None else case.tolerance
-    if "error" in found and not found["error"] <= most:
-        found["wrong"] = f"off by {found['error']:.1e} of the largest number, where {most:g} is the most"
-    if case.work is not None and "ours" in found:
-        found["tflops"] = case.work.products / found["ours"] / 1e12
-    problem = "; ".join(each for each in (found.get("wrong"), *problems) if each)
-    return found | ({"problem": problem} if problem else {})
+    exact: list[tuple[Any, Tensor]] = []
+
+    def side(name: str, setting: Setting) -> dict[str, Run]:
+        if setting.problem:
+            problems.append(setting.problem)
+        if setting.run is None:
+            return {}
+        run = setting.run
+        add(lambda: {f"{name}_error": gap_to(exact, setting.outputs)} if exact else {})
+        if bench.device == "cuda":
+            add(lambda: {f"{name}_peak": peak(run, bench.device)})
+        return {name: run}
+
+    def so_far() -> dict[str, Any]:
+        most = HALF_TOLERANCE if case.tolerance is None else case.tolerance
+        if "ours_error" in found and not found["ours_error"] <= most:
+            found["wrong"] = f"off by {found['ours_error']:.1e} of the largest number, where {most:g} is the most"
+        if case.work is not None and "ours" in found:
+            found["tflops"] = case.work.products / found["ours"] / 1e12
+        problem = "; ".join(dict.fromkeys(each for each in (found.get("wrong"), *problems) if each))
+        return found | ({"problem": problem} if problem else {})
+
+    ours = tried("ours", case.ours, bench, lambda _: None, time=True)
+    add(lambda: {"engine": case.engine()} if case.engine else {})
+    add(lambda: exact.extend(case.exact()) or {} if case.exact else {})
+    sides = side("ours", ours)
+    add(lambda: times(sides, row, bench, seconds / 5))
+    early(so_far())
+    if case.tolerance is None:
+        exact.clear()  # A peer that computes something else is no less exact for it.
+    peer = best_peer(case, bench)
+    found |= {"setting": peer.name, "stood_in": peer.run is not None and peer.name in case.stand_ins}
+    sides |= side("theirs", peer)
+    if len(sides) == 2 or not ours.run:
+        add(lambda: times(sides, row, bench, seconds))
+    return so_far()
+
+
+def gap_to(exact: Sequence[tuple[Any, Tensor]], outputs: Outputs) -> float:
+    """How far a side is from float64, as a share of the largest number."""
+    cut = tuple(outputs[number][place] for number, (place, _) in enumerate(exact))
+    return largest_gap(cut, tuple(numbers for _, numbers in exact))
 
 
 def best_peer(case: Case, bench: Bench) -> Setting:
@@ -125,27 +157,15 @@ def best_peer(case: Case, bench: Bench) -> Setting:
     return Setting("", None, problem=problem)
 
 
-def errors(case: Case, ours: Setting, peer: Setting) -> dict[str, float]:
-    """How far each side is from float64, as a share of the largest number."""
-    if case.exact is None:
-        return {}
-    exact, found = case.exact(), {}
-    for name, side in (("error", ours), ("theirs_error", peer)):
-        # A peer that computes another function is no less exact for it.
-        if side.outputs and (name == "error" or case.tolerance is not None):
-            cut = tuple(side.outputs[number][place] for number, (place, _) in enumerate(exact))
-            found[name] = largest_gap(cut, tuple(numbers for _, numbers in exact))
-    return found
-
-
 def times(sides: Mapping[str, Any], row: Row, bench: Bench, seconds: float) -> dict[str, Any]:
     """The median seconds of each side, and of their ratio in each round."""
     if not sides:
         return {}
-    if row.measure == "host" and len(sides) == 2:
+    if row.measure == "host":
         # Many calls between two waits: while the GPU is faster, it is the processor's time that counts.
-        result = paired(sides["ours"], sides["theirs"], seconds, bench.device)
-        return dataclasses.asdict(result)
+        if len(sides) == 2:
+            return dataclasses.asdict(paired(sides["ours"], sides["theirs"], seconds, bench.device))
+        return {name: timed(run, bench.device, 100) for name, run in sides.items()}
     if bench.device == "cpu":
         found = interleaved(sides, rounds=1)
         return found | ({"ratio": found["theirs"] / found["ours"]} if len(found) == 2 else {})
@@ -174,10 +194,14 @@ def compile_beforehand(row: Row, bench: Bench) -> None:
 
 
 def work(names: Sequence[str], bench: Bench, seconds: float, *, compiling: bool) -> int:
-    """What a child process does: its rows in turn, each a line on the standard output."""
+    """What a child process does: its rows in turn, each two lines on the standard output: ours, and all."""
     # What else writes there, such as a peer, writes to the other stream.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+
+    def tell(found: dict[str, Any], done: bool = False) -> None:
+        print(json.dumps([found, done]), file=out, flush=True)
+
     # Deprecation warnings of peers don't matter here.
     warnings.simplefilter("ignore")
     for name in names:
@@ -185,8 +209,7 @@ def work(names: Sequence[str], bench: Bench, seconds: float, *, compiling: bool)
         if compiling:
             compile_beforehand(row, bench)
             continue
-        found = measure(row, bench, seconds)
-        print(json.dumps([name, found]), file=out, flush=True)
+        tell(measure(row, bench, seconds, tell), done=True)
         gc.collect()
         try:
             if bench.device == "cuda":
@@ -230,10 +253,13 @@ def measured_in_turn(
     while left and time.monotonic() < end:
         process = child(left, asked)
         assert process.stdout is not None
-        before = len(left)
+        before, ours = len(left), {}
         try:
             while left and (line := read_line(process, min(PATIENCE, end - time.monotonic()))):
-                yield left.pop(0), json.loads(line)[1]
+                found, done = json.loads(line)
+                if done:
+                    yield left.pop(0), found
+                ours = {} if done else found
         finally:
             process.kill()
             code = process.wait()
@@ -241,7 +267,7 @@ def measured_in_turn(
         broke_after_a_row = code == BROKEN and len(left) < before
         if left and time.monotonic() < end and not broke_after_a_row:
             how = f"no result within {PATIENCE:g} s" if code == -signal.SIGKILL else f"its process ended with {code}"
-            yield left.pop(0), {"problem": how}
+            yield left.pop(0), ours | {"problem": "; ".join(filter(None, (ours.get("problem"), how)))}
 
 
 def read_line(process: subprocess.Popen[str], patience: float) -> str:
@@ -290,7 +316,7 @@ def cells(row: Row, found: Mapping[str, Any], products: float) -> list[str]:
         return f"{seconds * 1e6:.3g} us" if row.measure == "host" else f"{seconds * 1e3:.3g} ms"
 
     ratio = ratio_of(row, found)
-    tflops, error = found.get("tflops"), found.get("error")
+    tflops, error = found.get("tflops"), found.get("ours_error")
     peer = row.peer + (f": {found['setting']}" if found.get("setting") else "")
     memory = [format_mib(found.get(f"{side}_peak")).removeprefix("-") for side in ("ours", "theirs")]
     unit = " us" if row.measure == "host" else ""

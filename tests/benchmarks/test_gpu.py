@@ -15,6 +15,10 @@ FLEX = "FlexAttention does not support backward on CPU"
 MISSING = "is not installed"
 
 
+def ignore(found):
+    """What was known early."""
+
+
 @pytest.fixture
 def gpu(benchmark_module):
     return benchmark_module("gpu")
@@ -30,14 +34,14 @@ def test_every_row_runs(gpu, quick):
     with warnings.catch_warnings():
         # A peer warns that it is slow on a CPU.
         warnings.simplefilter("ignore")
-        found = {row.name: gpu.measure(row, quick, 0.0) for row in gpu.GPU_ROWS}
+        found = {row.name: gpu.measure(row, quick, 0.0, ignore) for row in gpu.GPU_ROWS}
     assert len(found) == len(gpu.GPU_ROWS) > 25
     for row in gpu.GPU_ROWS:
         result = found[row.name]
         assert result["ours"] > 0, (row.name, result)
         assert result["engine"], row.name
         assert "wrong" not in result, (row.name, result)
-        assert result["error"] < (2e-5 if "float32" in row.what else 1e-2), (row.name, result)
+        assert result["ours_error"] < (2e-5 if "float32" in row.what else 1e-2), (row.name, result)
         problem = result.get("problem", "")
         assert not problem or FLEX in problem or MISSING in problem, (row.name, problem)
         assert problem or not row.peer or "published" in row.peer or result["ratio"] > 0, (row.name, result)
@@ -56,7 +60,7 @@ def test_a_side_that_is_wrong_reaches_nothing(gpu, quick):
         run = made.ours()
         return dataclasses.replace(made, ours=lambda: lambda: (run()[0] * 1.1,))
 
-    found = gpu.measure(dataclasses.replace(row, case=case, least=0.0), quick, 0.0)
+    found = gpu.measure(dataclasses.replace(row, case=case, least=0.0), quick, 0.0, ignore)
     assert found["wrong"].startswith("off by 1.0e-01")
     assert gpu.reached(row, found) == "no"
 
@@ -72,12 +76,32 @@ def test_what_is_missing_is_said_in_its_row(gpu, quick):
     def case(bench):
         return dataclasses.replace(row.case(bench), ours=nobody)
 
-    found = gpu.measure(dataclasses.replace(row, case=case), quick, 0.0)
+    found = gpu.measure(dataclasses.replace(row, case=case), quick, 0.0, ignore)
     assert "nobody_has_this is not installed" in found["problem"]
     assert found["theirs"] > 0
     assert "ours" not in found
-    broken = gpu.measure(dataclasses.replace(row, case=lambda bench: bench.nothing), quick, 0.0)
+    broken = gpu.measure(dataclasses.replace(row, case=lambda bench: bench.nothing), quick, 0.0, ignore)
     assert broken == {"problem": "AttributeError: 'Small' object has no attribute 'nothing'"}
+
+
+def test_ours_is_known_before_the_peer_runs(gpu, quick):
+    row = next(row for row in gpu.GPU_ROWS if row.name == "causal-both")
+    early = []
+
+    def case(bench):
+        def peer():
+            assert early
+            raise RuntimeError("a peer that fails")
+
+        return dataclasses.replace(row.case(bench), peers={"": peer})
+
+    found = gpu.measure(dataclasses.replace(row, case=case), quick, 0.0, early.append)
+    assert found["problem"] == "RuntimeError: a peer that fails"
+    (known,) = early
+    assert known["ours"] > 0
+    assert known["ours_error"] < 1e-2
+    assert known["engine"] == "fused"
+    assert "problem" not in known
 
 
 def test_who_stands_in_for_a_peer_decides_no_goal(gpu, quick):
@@ -87,7 +111,7 @@ def test_who_stands_in_for_a_peer_decides_no_goal(gpu, quick):
         made = row.case(bench)
         return dataclasses.replace(made, stand_ins={"a slower one": made.ours})
 
-    found = gpu.measure(dataclasses.replace(row, case=case), quick, 0.0)
+    found = gpu.measure(dataclasses.replace(row, case=case), quick, 0.0, ignore)
     assert found["setting"] == "a slower one"
     assert found["ratio"] > 0
     assert gpu.reached(row, found | {"ratio": 1000.0}) == ""
@@ -123,7 +147,9 @@ def test_a_process_that_ends_or_hangs_loses_its_row_only(gpu, monkeypatch):
         "for name in sys.argv[1:]:\n"
         "    if name == 'crashes': sys.exit(3)\n"
         "    if name == 'hangs': time.sleep(60)\n"
-        "    print(json.dumps([name, {'ours': 1.0}]), flush=True)\n"
+        "    print(json.dumps([{'ours': 2.0}, False]), flush=True)\n"
+        "    if name == 'has a peer that crashes': sys.exit(4)\n"
+        "    print(json.dumps([{'ours': 1.0}, True]), flush=True)\n"
         f"    if name == 'breaks': sys.exit({gpu.BROKEN})\n"
     )
     started = []
@@ -134,16 +160,17 @@ def test_a_process_that_ends_or_hangs_loses_its_row_only(gpu, monkeypatch):
 
     monkeypatch.setattr(gpu, "child", child)
     monkeypatch.setattr(gpu, "PATIENCE", 1.0)
-    names = ["first", "crashes", "hangs", "breaks", "last"]
+    names = ["first", "crashes", "hangs", "breaks", "has a peer that crashes", "last"]
     found = dict(gpu.measured_in_turn(names, ASKED, gpu.time.monotonic() + 60))
     assert found == {
         "first": {"ours": 1.0},
         "crashes": {"problem": "its process ended with 3"},
         "hangs": {"problem": "no result within 1 s"},
         "breaks": {"ours": 1.0},
+        "has a peer that crashes": {"ours": 2.0, "problem": "its process ended with 4"},
         "last": {"ours": 1.0},
     }
-    assert started == [names, names[2:], names[3:], names[4:]]
+    assert started == [names, names[2:], names[3:], names[4:], names[5:]]
     # When time is over, what is left isn't begun.
     assert dict(gpu.measured_in_turn(["first"], ASKED, gpu.time.monotonic())) == {}
 
