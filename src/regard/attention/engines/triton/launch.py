@@ -9,7 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.attention.engines.triton import kernels
+from regard.attention.engines.triton import additive, kernels
+from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, TANH
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
 from regard.attention.parts import operands
@@ -19,6 +20,7 @@ from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
+from regard.attention.scores import Additive
 from regard.attention.user_parts import unwrapped
 
 __all__ = ["backward", "forward"]
@@ -49,7 +51,8 @@ def _forward(found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtyp
     if of_values is not None:
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
     products = _products(unreduced[0], found.relative, wide)
-    size = tiling(found.mask_kind == kernels.TABLE, query, value, "forward")
+    of_additive, kind = _additive(found, query, key)
+    size = _tiling(found, query, value, "forward")
     for first, last, mask in _slabs(found, size):
         kernels.forward[(triton.cdiv(last - first, size.rows), batch * heads)](
             query,
@@ -68,12 +71,14 @@ def _forward(found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtyp
             products,
             found.other_operands,
             _dropout(found),
+            of_additive,
             FIND=FIND[found.normaliser.find],
             RELATIVE=_count(found.relative),
             RELATIVE_VALUES=_count(of_values),
             SAVES=whole is not output,
             TOLERANCE=_tolerance(found),
             FROM_LOWEST=found.normaliser.from_lowest,
+            ADDITIVE=kind,
             **_constants(found, size, query, value),
             **size.options,
         )
@@ -115,7 +120,8 @@ def _backward(
     if grad_output.stride(-1) != 1 or 0 in grad_output.stride():
         grad_output = grad_output.contiguous()
     grad_output = grad_output.to(query.dtype)
-    size, size_of_keys = tiling(found.mask_kind == kernels.TABLE, query, value, "queries"), tiling(found.mask_kind == kernels.TABLE, query, value, "keys")
+    size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
+    of_additive, kind = _additive(found, query, key)
     products = _products(unreduced[0], found.relative, wide)
     value_products = _products(grad_output, found.relative_values, wide, scaled=False)
     mean = torch.empty_like(highest)
@@ -130,7 +136,12 @@ def _backward(
     of_table = query.new_zeros(batch * heads, blocks, max(entries, 1), dtype=wide)
     slabs = list(_slab_rows(found, size))
     adds = len(slabs) > 1
-    grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
+    share = nothing
+    if kind != NONE:
+        # By feature, and summed in memory tile by tile.
+        grad_query, grad_key, share = (torch.zeros_like(of_additive[i]) for i in (0, 1, 0))
+    else:
+        grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
     grad_value = value.new_zeros(value.shape, dtype=wide if adds else value.dtype)
     strides = (*_strides(query, key, value), *grad_output.stride()[:3])
     for first, last, mask in _slabs(found, size):
@@ -151,6 +162,7 @@ def _backward(
             of_score_number,
             of_table,
             of_slopes,
+            share,
             strides,
             sizes,
             *_shared(found),
@@ -160,6 +172,7 @@ def _backward(
             value_products,
             found.other_operands,
             _dropout(found),
+            of_additive,
             (*found.buckets, *found.slopes) if found.buckets else found.slopes,
             FIND=FIND[found.normaliser.find],
             CENTRED=found.normaliser.centred,
@@ -168,6 +181,7 @@ def _backward(
             TABLE_SIZE=entries,
             SLOPES=bool(found.slopes),
             LOG_SUMS=grad_log_sums is not None,
+            ADDITIVE=kind,
             **_constants(found, size, query, value),
             **size.options,
         )
@@ -190,12 +204,18 @@ def _backward(
             value_products,
             found.other_operands,
             _dropout(found),
+            of_additive,
             RELATIVE=_count(found.relative),
             RELATIVE_VALUES=_count(found.relative_values),
             ADDS=adds,
+            ADDITIVE=kind,
             **_constants(found, size_of_keys, query, value),
             **size_of_keys.options,
         )
+    of_score = _of_numbers(request.parts.score, of_score_number, found.score.of_number)
+    if kind != NONE:
+        grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
+        of_score = [_by_feature(share.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
     of_position, unreduced_query = _of_position(
         found, unreduced[0], grad_output, grad_products, of_table, of_slopes, sums[0] if sums else None
     )
@@ -207,10 +227,47 @@ def _backward(
         grad_value,
         unreduced_query,
         None,
-        _of_numbers(request.parts.score, of_score_number, found.score.of_number),
+        of_score,
         _of_normaliser(found, of_number),
         of_position,
     )
+
+
+def _tiling(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
+    is_additive = type(found.request.parts.score) is Additive
+    return tiling(found.mask_kind == kernels.TABLE, query, value, kernel, additive=is_additive)
+
+
+def _additive(found: Problem, query: Tensor, key: Tensor) -> tuple[tuple[Any, ...], Any]:
+    """What the kernels need to know of additive scores: query and key by feature, the vector; and the activation."""
+    score = found.request.parts.score
+    if type(score) is not Additive:
+        return (), NONE
+    kind = {"tanh": TANH, "leaky_relu": LEAKY_RELU}[score.activation]
+    batch, heads, queries, features = query.shape
+    blocks = triton.cdiv(features, BLOCK.value)
+    by_feature = [each.new_empty(*each.shape[:2], blocks * BLOCK.value, each.shape[2], dtype=found.wide) for each in (query, key)]
+    fits = query.new_empty(batch, key.shape[1], blocks, dtype=torch.int32)
+    vector = torch.nn.functional.pad(score.vector.to(found.wide), (0, blocks * BLOCK.value - features))
+    vector = vector.expand(heads, -1).contiguous()
+    additive.lay_out[(blocks, batch * key.shape[1])](
+        query,
+        key,
+        *by_feature,
+        fits,
+        _strides(query, key),
+        (queries, key.shape[2], heads, found.repeat),
+        ADDITIVE=kind,
+        SIZE=features,
+        ROWS=16 if interpreted() else 64,
+        WIDE=LARGEST[found.wide],
+    )
+    return (*by_feature, vector, vector.sum(-1), fits, _number(found, score.slope)), kind
+
+
+def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
+    """(head, feature) summed to the vector's form."""
+    return sums if vector.ndim == 2 else sums.sum(0)
 
 
 def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:
