@@ -8,8 +8,11 @@ which no such shift exists are left as they are, and their tanh is computed term
 speed: a kernel that sees all vectors says which, so that nothing is asked of the GPU.
 
 Queries and keys are laid out by feature, (feature, row), so that the loops over features read rows that lie next to
-each other. Features are numbered in blocks of 16, of which the first 8 share their reciprocals with the last 8; those
-beyond the last one are zeros.
+each other; rows are padded to whole tiles. Features are numbered in blocks of 16, of which the first 8 share their
+reciprocals with the last 8; those beyond the last one are zeros.
+
+A tile's gradients are summed by threads that each own a row and a feature: the tile's gradient goes through memory, of
+which each program has a tile, so that no sum is taken across threads.
 """
 
 import triton
@@ -17,7 +20,7 @@ import triton.language as tl
 
 from regard.attention.engines.triton.arithmetic import scalar
 
-__all__ = ["LEAKY_RELU", "NONE", "TANH", "add_gradients", "additive_scores", "laid_out", "lay_out", "of_group"]
+__all__ = ["LEAKY_RELU", "NONE", "TANH", "add_gradients", "additive_scores", "laid_out", "lay_out", "of_group", "padded"]
 
 LOG2E = tl.constexpr(1.4426950408889634)
 
@@ -28,6 +31,8 @@ LEAKY_RELU = tl.constexpr(2)
 
 BLOCK = tl.constexpr(16)
 HALF = tl.constexpr(8)
+PADDED = tl.constexpr(128)  # as many rows as the largest tile has
+UNROLLED = tl.constexpr(4)
 
 
 @triton.jit
@@ -46,6 +51,11 @@ def falling(x, INTERPRETED: tl.constexpr):
     """1 / (1 + e^2x), which is (1 - tanh x) / 2, for any x."""
     power = tl.exp2(tl.abs(x) * (-2.0 * LOG2E))
     return tl.where(x > 0.0, power, 1.0) * reciprocal(1.0 + power, INTERPRETED)
+
+
+@triton.jit
+def padded(length):
+    return (length + PADDED - 1) // PADDED * PADDED
 
 
 @triton.jit
@@ -78,7 +88,8 @@ def write(
     ROWS: tl.constexpr,
 ):  # fmt: skip
     """Lay out one head's vectors by feature, as powers if they fit."""
-    for begin in range(0, length, ROWS):
+    laid_out = padded(length)
+    for begin in range(0, laid_out, ROWS):
         rows = begin + tl.arange(0, ROWS)
         here = rows[None, :] < length
         place = pointer + rows[None, :].to(tl.int64) * stride + features[:, None]
@@ -87,7 +98,7 @@ def write(
             moved = tile + shift[:, None]
             moved = tl.where(moved < -reach, -reach, tl.where(moved > reach, reach, moved))
             tile = tl.where(fits, tl.exp2(moved * (2.0 * LOG2E)), tile)
-        tl.store(into + features[:, None].to(tl.int64) * length + rows[None, :], tile, mask=here)
+        tl.store(into + features[:, None].to(tl.int64) * laid_out + rows[None, :], tile)
 
 
 @triton.jit
@@ -128,11 +139,11 @@ def lay_out(
     for member in range(repeat):
         head = key_head * repeat + member
         write(
-            Q + head * strides[1], A + (place + member * blocks * BLOCK) * queries, queries, strides[2], features, shift,
+            Q + head * strides[1], A + (place + member * blocks * BLOCK) * padded(queries), queries, strides[2], features, shift,
             fits, reach, ADDITIVE, SIZE, ROWS,
         )  # fmt: skip
     write(
-        K, B + group.to(tl.int64) * blocks * BLOCK * keys, keys, strides[5], features, -shift, fits, reach, ADDITIVE,
+        K, B + group.to(tl.int64) * blocks * BLOCK * padded(keys), keys, strides[5], features, -shift, fits, reach, ADDITIVE,
         SIZE, ROWS,
     )  # fmt: skip
 
@@ -145,16 +156,18 @@ def laid_out(SIZE: tl.constexpr):
 
 @triton.jit
 def of_group(operands, batch, head, heads, repeat, queries, keys, SIZE: tl.constexpr, WIDE: tl.constexpr):
-    """The operands of this head: queries, keys, vector, its sum, which blocks fit, and the slope of negative numbers."""
+    """The operands of this head: queries, keys, vector, its sum, which blocks fit, the slope of negative numbers,
+    and where programs have a tile."""
     of_queries = batch.to(tl.int64) * heads + head
     of_keys = batch.to(tl.int64) * (heads // repeat) + head // repeat
     return (
-        operands[0] + of_queries * laid_out(SIZE) * queries,
-        operands[1] + of_keys * laid_out(SIZE) * keys,
+        operands[0] + of_queries * laid_out(SIZE) * padded(queries),
+        operands[1] + of_keys * laid_out(SIZE) * padded(keys),
         operands[2] + head * laid_out(SIZE),
         tl.load(operands[3] + head),
         operands[4] + of_keys * (laid_out(SIZE) // BLOCK),
         scalar(operands[5], head, WIDE),
+        operands[6],
     )
 
 
@@ -164,32 +177,44 @@ def additive_scores(
     INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """The scores of a tile, (row, column)."""
+    # A thread's rows are those of the tile's shorter side.
+    if rows.shape[0] > columns.shape[0]:
+        found = sums_of_terms(
+            columns, rows, operands[1], operands[0], keys, queries, operands, ADDITIVE, SIZE, WIDE, INTERPRETED
+        )
+        return tl.trans(found)
+    else:
+        return sums_of_terms(
+            rows, columns, operands[0], operands[1], queries, keys, operands, ADDITIVE, SIZE, WIDE, INTERPRETED
+        )
+
+
+@triton.jit
+def sums_of_terms(
+    rows, columns, A, B, rows_length, columns_length, operands, ADDITIVE: tl.constexpr, SIZE: tl.constexpr,
+    WIDE: tl.constexpr, INTERPRETED: tl.constexpr,
+):  # fmt: skip
     STEP: tl.constexpr = HALF if SIZE > HALF else SIZE
-    A, B, U = operands[0] + rows, operands[1] + columns, operands[2]
-    here, there = rows < queries, columns < keys
+    A, B, U = A + rows, B + columns, operands[2]
+    of_row, of_column = padded(rows_length), padded(columns_length)
     score = tl.zeros([rows.shape[0], columns.shape[0]], WIDE)
     for first in range(0, SIZE, BLOCK):
         if ADDITIVE == TANH:
             if tl.load(operands[4] + first // BLOCK) != 0:
                 for feature in range(first, first + STEP):
                     second = feature + HALF
-                    a = tl.load(A + feature * queries, mask=here, other=0.0)
-                    b = tl.load(B + feature * keys, mask=there, other=0.0)
-                    c = tl.load(A + second * queries, mask=here, other=0.0)
-                    d = tl.load(B + second * keys, mask=there, other=0.0)
-                    x = 1.0 + a[:, None] * b[None, :]
-                    y = 1.0 + c[:, None] * d[None, :]
+                    a, b = tl.load(A + feature * of_row), tl.load(B + feature * of_column)
+                    c, d = tl.load(A + second * of_row), tl.load(B + second * of_column)
+                    x, y = 1.0 + a[:, None] * b[None, :], 1.0 + c[:, None] * d[None, :]
                     u, v = tl.load(U + feature), tl.load(U + second)
                     score += (u * y + v * x) * reciprocal(x * y, INTERPRETED)
             else:
                 for feature in range(first, first + BLOCK):
-                    a = tl.load(A + feature * queries, mask=here, other=0.0)
-                    b = tl.load(B + feature * keys, mask=there, other=0.0)
+                    a, b = tl.load(A + feature * of_row), tl.load(B + feature * of_column)
                     score += tl.load(U + feature) * falling(a[:, None] + b[None, :], INTERPRETED)
         else:
             for feature in range(first, first + BLOCK):
-                a = tl.load(A + feature * queries, mask=here, other=0.0)
-                b = tl.load(B + feature * keys, mask=there, other=0.0)
+                a, b = tl.load(A + feature * of_row), tl.load(B + feature * of_column)
                 x = a[:, None] + b[None, :]
                 u = tl.load(U + feature)
                 score += tl.where(x > 0.0, u, u * operands[5]) * x
@@ -197,73 +222,127 @@ def additive_scores(
 
 
 @triton.jit
-def add_to(pointer, tile, features, own, length):
-    place = pointer + features[:, None].to(tl.int64) * length + own[None, :]
-    here = own[None, :] < length
-    tl.store(place, tl.load(place, mask=here, other=0.0) + tile, mask=here)
+def add_to(pointer, tile, here):
+    tl.store(pointer, tl.load(pointer, mask=here, other=0.0) + tile, mask=here)
 
 
 @triton.jit
-def sums_of(grad, term, SHARES: tl.constexpr):
-    """Of terms r: the sums over the first dimension of grad r (1 - r), and if `SHARES` of grad r."""
-    if SHARES:
-        of_terms = tl.sum(grad * term, 0)
-        return of_terms - tl.sum(grad * term * term, 0), of_terms
+def two_terms(a, b, c, d, POWERS: tl.constexpr, INTERPRETED: tl.constexpr):
+    """1 / (1 + e^2x) for two features."""
+    if POWERS:
+        x, y = 1.0 + a * b, 1.0 + c * d
+        both = reciprocal(x * y, INTERPRETED)
+        return y * both, x * both
     else:
-        inner = tl.sum(grad * (term - term * term), 0)
-        return inner, inner
+        return falling(a + b, INTERPRETED), falling(c + d, INTERPRETED)
+
+
+@triton.jit
+def sums_of_tanh(
+    a, c, grads, theirs, seconds, OWNS: tl.constexpr, OTHERS: tl.constexpr, POWERS: tl.constexpr,
+    SHARES: tl.constexpr, PARTIAL: tl.constexpr, INTERPRETED: tl.constexpr,
+):  # fmt: skip
+    """Of the terms r of two features: the sums over the others of grad r (1 - r), and if `SHARES` of grad r."""
+    of_r, of_s, share_r, share_s = tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a)
+    for begin in range(0, OTHERS, UNROLLED):
+        for step in tl.static_range(UNROLLED):
+            j = begin + step
+            grad = tl.load(grads + j * OWNS)
+            r, s = two_terms(a, tl.load(theirs + j), c, tl.load(seconds + j), POWERS, INTERPRETED)
+            if PARTIAL:
+                # At a hidden pair, where the gradient is 0, a term may be NaN.
+                r, s = tl.where(grad == 0.0, 0.0, r), tl.where(grad == 0.0, 0.0, s)
+            if SHARES:
+                of_one, of_other = grad * r, grad * s
+                share_r += of_one
+                share_s += of_other
+                of_r -= of_one * r
+                of_s -= of_other * s
+            else:
+                of_r += grad * (r - r * r)
+                of_s += grad * (s - s * s)
+    if SHARES:
+        of_r += share_r
+        of_s += share_s
+    return of_r, of_s, share_r, share_s
+
+
+@triton.jit
+def sums_of_leaky_relu(
+    a, c, grads, theirs, seconds, slope, OWNS: tl.constexpr, OTHERS: tl.constexpr, SHARES: tl.constexpr,
+    PARTIAL: tl.constexpr,
+):  # fmt: skip
+    """For two features: the sums over the others of grad act'(x), and if `SHARES` of grad act(x)."""
+    of_x, of_y, share_x, share_y = tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a)
+    for begin in range(0, OTHERS, UNROLLED):
+        for step in tl.static_range(UNROLLED):
+            j = begin + step
+            grad = tl.load(grads + j * OWNS)
+            leaked = grad * slope
+            x, y = a + tl.load(theirs + j), c + tl.load(seconds + j)
+            of_one, of_other = tl.where(x > 0.0, grad, leaked), tl.where(y > 0.0, grad, leaked)
+            of_x += of_one
+            of_y += of_other
+            if SHARES:
+                if PARTIAL:
+                    x, y = tl.where(grad == 0.0, 0.0, x), tl.where(grad == 0.0, 0.0, y)
+                share_x += of_one * x
+                share_y += of_other * y
+    return of_x, of_y, share_x, share_y
 
 
 @triton.jit
 def add_gradients(
-    grad, shown, own, others, OWN, OTHERS, own_length, others_length, operands, GRAD, SHARE,
+    grad, own, others, own_length, others_length, A, B, operands, GRAD, SHARE,
     ADDITIVE: tl.constexpr, SIZE: tl.constexpr, SHARES: tl.constexpr, PARTIAL: tl.constexpr,
     INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """Add a tile's part to the gradients of its own vectors, and if `SHARES` to their shares in the vector's gradient:
     both (feature, own), in memory that is this program's alone.
 
-    grad and shown: (other, own). With the others in the first dimension of (other, feature, own), a thread adds up all
-    of them by itself.
+    grad: (other, own). A and B: the vectors of its own, and the others'.
     """
-    grad, shown = grad[:, None, :], shown[:, None, :]
-    here = own[None, None, :] < own_length
-    there = others[:, None, None] < others_length
-    total = tl.sum(grad, 0)
+    OTHERS: tl.constexpr = grad.shape[0]
+    OWNS: tl.constexpr = grad.shape[1]
+    columns = tl.arange(0, OWNS)
+    program = tl.program_id(1).to(tl.int64) * tl.num_programs(0) + tl.program_id(0)
+    grads = operands[6] + program * OTHERS * OWNS + columns[None, :]
+    tl.store(grads + tl.arange(0, OTHERS)[:, None] * OWNS, grad)
+    total = tl.sum(grad, 0)[None, :]
+    here = own[None, :] < own_length
+    of_own, of_others = padded(own_length), padded(others_length)
+    halves = tl.arange(0, HALF)[:, None]
+    # One element of (feature, own) for each thread, in whatever is read: so nothing has to change threads.
+    grads += halves * 0
+    A += halves * of_own + own[None, :]
+    B += halves * of_others + (columns * 0)[None, :] + tl.min(others, 0)
+    GRAD += halves * own_length.to(tl.int64) + own[None, :]
+    SHARE += halves * own_length.to(tl.int64) + own[None, :]
+    tl.debug_barrier()
     for first in range(0, SIZE, BLOCK):
-        features = first + tl.arange(0, HALF)
-        seconds = features + HALF
-        ours = OWN + features.to(tl.int64)[None, :, None] * own_length + own[None, None, :]
-        theirs = OTHERS + features.to(tl.int64)[None, :, None] * others_length + others[:, None, None]
-        a = tl.load(ours, mask=here, other=0.0)
-        c = tl.load(ours + HALF * own_length.to(tl.int64), mask=here, other=0.0)
-        b = tl.load(theirs, mask=there, other=0.0)
-        d = tl.load(theirs + HALF * others_length.to(tl.int64), mask=there, other=0.0)
-        u, v = tl.load(operands[2] + features)[:, None], tl.load(operands[2] + seconds)[:, None]
+        second = first + HALF
+        a, c = tl.load(A + first * of_own), tl.load(A + second * of_own)
+        theirs, seconds = B + first * of_others, B + second * of_others
+        u, v = tl.load(operands[2] + first + halves), tl.load(operands[2] + second + halves)
         if ADDITIVE == TANH:
             if tl.load(operands[4] + first // BLOCK) != 0:
-                x, y = 1.0 + a * b, 1.0 + c * d
-                both = reciprocal(x * y, INTERPRETED)
-                r, s = y * both, x * both
+                of_a, of_c, share_a, share_c = sums_of_tanh(
+                    a, c, grads, theirs, seconds, OWNS, OTHERS, True, SHARES, PARTIAL, INTERPRETED
+                )
             else:
-                r, s = falling(a + b, INTERPRETED), falling(c + d, INTERPRETED)
-            if PARTIAL:
-                r, s = tl.where(shown, r, 0.0), tl.where(shown, s, 0.0)
-            of_r, share_r = sums_of(grad, r, SHARES)
-            of_s, share_s = sums_of(grad, s, SHARES)
-            of_r, of_s = 4.0 * of_r, 4.0 * of_s
-            share_r, share_s = total - 2.0 * share_r, total - 2.0 * share_s
+                of_a, of_c, share_a, share_c = sums_of_tanh(
+                    a, c, grads, theirs, seconds, OWNS, OTHERS, False, SHARES, PARTIAL, INTERPRETED
+                )
+            of_a, of_c, share_a, share_c = 4.0 * of_a, 4.0 * of_c, total - 2.0 * share_a, total - 2.0 * share_c
         else:
-            x, y = a + b, c + d
-            of_x, of_y = tl.where(x > 0.0, grad, grad * operands[5]), tl.where(y > 0.0, grad, grad * operands[5])
-            if PARTIAL:
-                x, y = tl.where(shown, x, 0.0), tl.where(shown, y, 0.0)
-            of_r, of_s = tl.sum(of_x, 0), tl.sum(of_y, 0)
-            share_r, share_s = tl.sum(of_x * x, 0), tl.sum(of_y * y, 0)
-        add_to(GRAD, u * of_r, features, own, own_length)
-        add_to(GRAD, v * of_s, seconds, own, own_length)
+            of_a, of_c, share_a, share_c = sums_of_leaky_relu(
+                a, c, grads, theirs, seconds, operands[5], OWNS, OTHERS, SHARES, PARTIAL
+            )
+        place, next_place = first * own_length.to(tl.int64), second * own_length.to(tl.int64)
+        add_to(GRAD + place, u * of_a, here)
+        add_to(GRAD + next_place, v * of_c, here)
         if SHARES:
-            add_to(SHARE, share_r, features, own, own_length)
-            add_to(SHARE, share_s, seconds, own, own_length)
-    # The next tile adds to what was stored here, perhaps in another thread.
+            add_to(SHARE + place, share_a, here)
+            add_to(SHARE + next_place, share_c, here)
+    # The next tile writes its gradient where this one's is read, and adds to what other threads may have stored.
     tl.debug_barrier()

@@ -602,8 +602,8 @@ def backward_of_queries(
                 grad_score *= scale
                 if ADDITIVE != NONE:
                     add_gradients(
-                        tl.trans(grad_score), tl.trans(shown), rows, columns, additive[0], additive[1], queries, keys,
-                        additive, GRAD_Q, SHARE, ADDITIVE, SIZE, True, phase != 1, INTERPRETED,
+                        tl.trans(grad_score), rows, columns, queries, keys, additive[0], additive[1], additive, GRAD_Q,
+                        SHARE, ADDITIVE, SIZE, True, phase != 1, INTERPRETED,
                     )  # fmt: skip
                 elif phase != 1 and MASK != EVERYTHING:
                     if is_unfinite(key):
@@ -727,8 +727,8 @@ def backward_of_keys(
                     to_keys, to_values = tl.trans(grad_score), tl.trans(weight)
                     if ADDITIVE != NONE:
                         add_gradients(
-                            grad_score, shown, columns, rows, additive_head[1], additive_head[0], keys, queries,
-                            additive_head, GRAD_K, GRAD_K, ADDITIVE, SIZE, False, phase != 1, INTERPRETED,
+                            grad_score, columns, rows, keys, queries, additive_head[1], additive_head[0], additive_head,
+                            GRAD_K, GRAD_K, ADDITIVE, SIZE, False, phase != 1, INTERPRETED,
                         )  # fmt: skip
                     if phase != 1 and MASK != EVERYTHING:
                         if (ADDITIVE == NONE and is_unfinite(query)) or is_unfinite(grad_output):

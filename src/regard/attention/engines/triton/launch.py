@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.attention.engines.triton import additive, kernels
-from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, TANH
+from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PADDED, TANH
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
 from regard.attention.parts import operands
@@ -121,7 +121,8 @@ def _backward(
         grad_output = grad_output.contiguous()
     grad_output = grad_output.to(query.dtype)
     size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
-    of_additive, kind = _additive(found, query, key)
+    programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
+    of_additive, kind = _additive(found, query, key, batch * max(programs) * size.rows * size.columns)
     products = _products(unreduced[0], found.relative, wide)
     value_products = _products(grad_output, found.relative_values, wide, scaled=False)
     mean = torch.empty_like(highest)
@@ -139,7 +140,10 @@ def _backward(
     share = nothing
     if kind != NONE:
         # By feature, and summed in memory tile by tile.
-        grad_query, grad_key, share = (torch.zeros_like(of_additive[i]) for i in (0, 1, 0))
+        grad_query, grad_key, share = (
+            query.new_zeros(batch, each.shape[1], of_additive[0].shape[2], each.shape[2], dtype=wide)
+            for each in (query, key, query)
+        )
     else:
         grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
     grad_value = value.new_zeros(value.shape, dtype=wide if adds else value.dtype)
@@ -238,15 +242,21 @@ def _tiling(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling
     return tiling(found.mask_kind == kernels.TABLE, query, value, kernel, additive=is_additive)
 
 
-def _additive(found: Problem, query: Tensor, key: Tensor) -> tuple[tuple[Any, ...], Any]:
-    """What the kernels need to know of additive scores: query and key by feature, the vector; and the activation."""
+def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int = 1) -> tuple[tuple[Any, ...], Any]:
+    """What the kernels need to know of additive scores, among it query and key by feature; and the activation.
+
+    scratch: how many numbers the programs of a kernel keep.
+    """
     score = found.request.parts.score
     if type(score) is not Additive:
         return (), NONE
     kind = {"tanh": TANH, "leaky_relu": LEAKY_RELU}[score.activation]
     batch, heads, queries, features = query.shape
     blocks = triton.cdiv(features, BLOCK.value)
-    by_feature = [each.new_empty(*each.shape[:2], blocks * BLOCK.value, each.shape[2], dtype=found.wide) for each in (query, key)]
+    by_feature = [
+        each.new_empty(*each.shape[:2], blocks * BLOCK.value, triton.cdiv(each.shape[2], PADDED.value) * PADDED.value, dtype=found.wide)
+        for each in (query, key)
+    ]
     fits = query.new_empty(batch, key.shape[1], blocks, dtype=torch.int32)
     vector = torch.nn.functional.pad(score.vector.to(found.wide), (0, blocks * BLOCK.value - features))
     vector = vector.expand(heads, -1).contiguous()
@@ -262,7 +272,8 @@ def _additive(found: Problem, query: Tensor, key: Tensor) -> tuple[tuple[Any, ..
         ROWS=16 if interpreted() else 64,
         WIDE=LARGEST[found.wide],
     )
-    return (*by_feature, vector, vector.sum(-1), fits, _number(found, score.slope)), kind
+    tiles = query.new_empty(scratch, dtype=found.wide)
+    return (*by_feature, vector, vector.sum(-1), fits, _number(found, score.slope), tiles), kind
 
 
 def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
