@@ -1,6 +1,6 @@
 """Kernels for GPUs, written in Triton: one template for every part that is a few lines of it.
 
-Scores of an inner product, or functions of it; all normalisers but top-k; every mask; positions by distance. The
+Scores of an inner product, or functions of it; additive scores; all normalisers but top-k; every mask; positions by distance. The
 kernels' modules import Triton, which PyTorch brings on a machine with a GPU; this one doesn't. Where Triton's
 interpreter is on (TRITON_INTERPRET=1), it takes tensors on a CPU too, to check what it computes.
 """
@@ -22,7 +22,7 @@ from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.reduction import Gradients
 from regard.attention.request import Request
-from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
+from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
@@ -62,7 +62,7 @@ def refuse(request: Request) -> str | None:
 def _unknown_part(request: Request) -> str | None:
     parts = request.parts
     for name, part, known in (
-        ("score", parts.score, (Dot, ScaledDot, Bilinear, Cosine)),
+        ("score", parts.score, (Dot, ScaledDot, Additive, Bilinear, Cosine)),
         ("normaliser", parts.weights, _NORMALISERS),
     ):
         if type(part) not in known and optional_method(unwrapped(part), "piece") is None:

@@ -14,6 +14,7 @@ kernels instead of atomic additions in the backward pass.
 import triton
 import triton.language as tl
 
+from regard.attention.engines.triton.additive import NONE, add_gradients, additive_scores, laid_out, of_group
 from regard.attention.engines.triton.arithmetic import dot, hidden_dot, is_unfinite, keep_scale, scalar
 
 __all__ = ["backward_of_keys", "backward_of_pairs", "backward_of_queries", "forward", "merge"]
@@ -187,13 +188,16 @@ def store_ends(pointer, rows, queries, before, after, RELATIVE: tl.constexpr):
 
 @triton.jit
 def scores_of(
-    query, key, rows, columns, batch, head, shift, queries, keys, scale, a, b, line, products, others,
-    SCORE: tl.constexpr, OTHERS: tl.constexpr, RELATIVE: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr,
-    INTERPRETED: tl.constexpr,
+    query, key, rows, columns, batch, head, shift, queries, keys, scale, a, b, line, products, others, additive,
+    SCORE: tl.constexpr, OTHERS: tl.constexpr, RELATIVE: tl.constexpr, ADDITIVE: tl.constexpr, SIZE: tl.constexpr,
+    WIDE: tl.constexpr, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """The products of a tile, and its scores with what the position adds to them."""
-    nothing = tl.zeros([query.shape[0], key.shape[0]], WIDE)
-    product = dot(query, tl.trans(key), nothing, PRECISION, INTERPRETED) * scale
+    if ADDITIVE != NONE:
+        product = additive_scores(rows, columns, queries, keys, additive, ADDITIVE, SIZE, WIDE, INTERPRETED)
+    else:
+        nothing = tl.zeros([query.shape[0], key.shape[0]], WIDE)
+        product = dot(query, tl.trans(key), nothing, PRECISION, INTERPRETED) * scale
     score = SCORE[0](product, a, b)
     offset = columns[None, :] - (rows[:, None] + shift)
     if len(line) > 0:
@@ -209,9 +213,9 @@ def scores_of(
 @triton.jit
 def thresholds(
     query, K, rows, first, full, full_end, last, batch, head, shift, start, stop, start2, stop2, queries, keys, stride,
-    scale, score_numbers, a, b, total, below, mask, line, products, others,
+    scale, score_numbers, a, b, total, below, mask, line, products, others, additive,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, MASK: tl.constexpr, OTHERS: tl.constexpr, RELATIVE: tl.constexpr,
-    SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr,
+    ADDITIVE: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr,
     TOLERANCE: tl.constexpr, FROM_LOWEST: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """The highest score of each row, and the threshold below it with which the row's weights sum to `total`.
@@ -227,7 +231,7 @@ def thresholds(
             key = load_rows(K, columns, keys, stride, SIZE, SIZE_BLOCK)
             _, score, _ = scores_of(
                 query, key, rows, columns, batch, head, shift, queries, keys, scale, score_numbers[0], score_numbers[1],
-                line, products, others, SCORE, OTHERS, RELATIVE, WIDE, PRECISION, INTERPRETED,
+                line, products, others, additive, SCORE, OTHERS, RELATIVE, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
             )  # fmt: skip
             shown = shown_pairs(rows, columns, batch, head, start, stop, start2, stop2, queries, keys, mask, MASK)
             highest = tl.maximum(highest, tl.max(tl.where(shown, score, -float("inf")), 1))
@@ -250,7 +254,7 @@ def thresholds(
                 key = load_rows(K, columns, keys, stride, SIZE, SIZE_BLOCK)
                 _, score, _ = scores_of(
                     query, key, rows, columns, batch, head, shift, queries, keys, scale, score_numbers[0],
-                    score_numbers[1], line, products, others, SCORE, OTHERS, RELATIVE, WIDE, PRECISION, INTERPRETED,
+                    score_numbers[1], line, products, others, additive, SCORE, OTHERS, RELATIVE, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
                 )  # fmt: skip
                 shown = shown_pairs(rows, columns, batch, head, start, stop, start2, stop2, queries, keys, mask, MASK)
                 score -= base[:, None]
@@ -278,11 +282,11 @@ def thresholds(
 @triton.jit
 def forward(
     Q, K, V, OUT, WIDE_OUT, HIGHEST_OUT, FOUND_OUT, SUMS, strides, sizes, shift, scale_number, score_numbers,
-    numbers, search, mask, line, products, others, dropout,
+    numbers, search, mask, line, products, others, dropout, additive,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr,
     OTHERS: tl.constexpr, RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr,
-    RAGGED: tl.constexpr, SAVES: tl.constexpr, SPLITS: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr,
-    VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
+    RAGGED: tl.constexpr, SAVES: tl.constexpr, SPLITS: tl.constexpr, ADDITIVE: tl.constexpr,
+    SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
     PRECISION: tl.constexpr,
     TOLERANCE: tl.constexpr, FROM_LOWEST: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
@@ -301,6 +305,8 @@ def forward(
     scale = scalar(scale_number, head, WIDE)
     score_numbers = (scalar(score_numbers[0], head, WIDE), scalar(score_numbers[1], head, WIDE))
     a, b = scalar(numbers[0], head, WIDE), scalar(numbers[1], head, WIDE)
+    if ADDITIVE != NONE:
+        additive = of_group(additive, batch, head, heads, repeat, queries, keys, SIZE, WIDE)
     start, stop, start2, stop2 = intervals_of(rows, batch, shift, queries, keys, mask, MASK)
     first, full, full_end, last = phases_of(rows, start, stop, start2, stop2, queries, keys, COLUMNS, MASK)
     query = load_rows(Q, rows, last_row, strides[2], SIZE, SIZE_BLOCK)
@@ -338,8 +344,9 @@ def forward(
         total, lowest = scalar(search[0], head, WIDE), scalar(search[1], head, WIDE)
         highest, found = thresholds(
             query, K, rows, first, full, full_end, last, batch, head, shift, start, stop, start2, stop2, queries, keys,
-            strides[5], scale, score_numbers, a, b, total, lowest, mask, line, products, others, SCORE, NORMALISER,
-            MASK, OTHERS, RELATIVE, SIZE, SIZE_BLOCK, COLUMNS, WIDE, PRECISION, TOLERANCE, FROM_LOWEST, INTERPRETED,
+            strides[5], scale, score_numbers, a, b, total, lowest, mask, line, products, others, additive, SCORE,
+            NORMALISER, MASK, OTHERS, RELATIVE, ADDITIVE, SIZE, SIZE_BLOCK, COLUMNS, WIDE, PRECISION, TOLERANCE,
+            FROM_LOWEST, INTERPRETED,
         )  # fmt: skip
     elif FIND == HIGHEST:
         highest = tl.full([ROWS], -float("inf"), WIDE)
@@ -349,7 +356,7 @@ def forward(
                 key = load_rows(K, columns, keys, strides[5], SIZE, SIZE_BLOCK)
                 _, score, _ = scores_of(
                     query, key, rows, columns, batch, head, shift, queries, keys, scale, score_numbers[0],
-                    score_numbers[1], line, products, others, SCORE, OTHERS, RELATIVE, WIDE, PRECISION, INTERPRETED,
+                    score_numbers[1], line, products, others, additive, SCORE, OTHERS, RELATIVE, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
                 )  # fmt: skip
                 shown = shown_pairs(rows, columns, batch, head, start, stop, start2, stop2, queries, keys, mask, MASK)
                 score = tl.where(shown, score, -float("inf"))
@@ -376,7 +383,7 @@ def forward(
                 value = load_rows(V, columns, keys, strides[8], VALUE, VALUE_BLOCK)
                 _, score, _ = scores_of(
                     query, key, rows, columns, batch, head, shift, queries, keys, scale, score_numbers[0],
-                    score_numbers[1], line, products, others, SCORE, OTHERS, RELATIVE, WIDE, PRECISION, INTERPRETED,
+                    score_numbers[1], line, products, others, additive, SCORE, OTHERS, RELATIVE, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
                 )  # fmt: skip
                 if SHARP:
                     score *= a
@@ -433,7 +440,7 @@ def forward(
                 key = load_rows(K, columns, keys, strides[5], SIZE, SIZE_BLOCK)
                 _, score, offset = scores_of(
                     query, key, rows, columns, batch, head, shift, queries, keys, scale, score_numbers[0],
-                    score_numbers[1], line, products, others, SCORE, OTHERS, RELATIVE, WIDE, PRECISION, INTERPRETED,
+                    score_numbers[1], line, products, others, additive, SCORE, OTHERS, RELATIVE, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
                 )  # fmt: skip
                 if SHARP:
                     score *= a
@@ -498,16 +505,16 @@ def merge(
 @triton.jit
 def derivatives(
     query, key, value, grad_output, rows, columns, batch, head, shift, queries, keys, scale, score_numbers, a, b,
-    highest, found, start, stop, start2, stop2, mask, line, products, value_products, others, dropout,
+    highest, found, start, stop, start2, stop2, mask, line, products, value_products, others, dropout, additive,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr, OTHERS: tl.constexpr,
     RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr, PARTIAL: tl.constexpr,
-    WIDE: tl.constexpr, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
+    ADDITIVE: tl.constexpr, SIZE: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """Of a tile: products, scores less the highest, weights, slopes, the gradient of the weights, the factors of
     dropout, the pairs that count, and their distances."""
     product, score, offset = scores_of(
         query, key, rows, columns, batch, head, shift, queries, keys, scale, score_numbers[0], score_numbers[1], line,
-        products, others, SCORE, OTHERS, RELATIVE, WIDE, PRECISION, INTERPRETED,
+        products, others, additive, SCORE, OTHERS, RELATIVE, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
     )  # fmt: skip
     if SHARP:
         score *= a
@@ -531,12 +538,12 @@ def derivatives(
 @triton.jit
 def backward_of_queries(
     Q, K, V, WIDE_OUT, GRAD_OUT, GRAD_LOG_SUMS, HIGHEST_IN, FOUND_IN, MEAN_OUT, GRAD_Q, GRAD_PRODUCTS, GRAD_NUMBER,
-    GRAD_SCORE_NUMBER, GRAD_TABLE, GRAD_SLOPES, strides, sizes, shift, scale_number, score_numbers, numbers, mask, line,
-    products, value_products, others, dropout, table,
+    GRAD_SCORE_NUMBER, GRAD_TABLE, GRAD_SLOPES, SHARE, strides, sizes, shift, scale_number, score_numbers, numbers, mask, line,
+    products, value_products, others, dropout, additive, table,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, CENTRED: tl.constexpr, SHARP: tl.constexpr,
     MASK: tl.constexpr, OTHERS: tl.constexpr, RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr,
     TABLE_SIZE: tl.constexpr, SLOPES: tl.constexpr, DROPS: tl.constexpr, RAGGED: tl.constexpr, LOG_SUMS: tl.constexpr,
-    SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    ADDITIVE: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, ROWS: tl.constexpr,
     COLUMNS: tl.constexpr, WIDE: tl.constexpr,
     PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
@@ -560,6 +567,8 @@ def backward_of_queries(
     scale = scalar(scale_number, head, WIDE)
     score_numbers = (scalar(score_numbers[0], head, WIDE), scalar(score_numbers[1], head, WIDE))
     a, b = scalar(numbers[0], head, WIDE), scalar(numbers[1], head, WIDE)
+    if ADDITIVE != NONE:
+        additive = of_group(additive, batch, head, heads, repeat, queries, keys, SIZE, WIDE)
     start, stop, start2, stop2 = intervals_of(rows, batch, shift, queries, keys, mask, MASK)
     first, full, full_end, last = phases_of(rows, start, stop, start2, stop2, queries, keys, COLUMNS, MASK)
     query = load_rows(Q, rows, last_row, strides[2], SIZE, SIZE_BLOCK)
@@ -585,8 +594,8 @@ def backward_of_queries(
                 _, _, _, slope, above, _, shown, _ = derivatives(
                     query, key, value, grad_output, rows, columns, batch, head, shift, queries, keys, scale,
                     score_numbers, a, b, highest, found, start, stop, start2, stop2, mask, line, products,
-                    value_products, others, dropout, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE, RELATIVE_VALUES,
-                    DROPS, True, WIDE, PRECISION, INTERPRETED,
+                    value_products, others, dropout, additive, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE,
+                    RELATIVE_VALUES, DROPS, True, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
                 )  # fmt: skip
                 of_slopes += tl.sum(tl.where(shown, slope, 0.0), 1)
                 # Where a weight doesn't change, what it is multiplied by doesn't matter.
@@ -594,6 +603,9 @@ def backward_of_queries(
         mean = mean / tl.where(of_slopes == 0.0, 1.0, of_slopes)
 
     grad_query = tl.zeros([ROWS, SIZE_BLOCK], WIDE)
+    if ADDITIVE != NONE:
+        GRAD_Q += place * laid_out(SIZE)
+        SHARE += place * laid_out(SIZE)
     of_number = tl.zeros([ROWS], WIDE)
     of_score_number = tl.zeros([ROWS], WIDE)
     before = tl.zeros([ROWS], WIDE)
@@ -618,8 +630,8 @@ def backward_of_queries(
                 product, score, weight, slope, above, _, shown, offset = derivatives(
                     query, key, value, grad_output, rows, columns, batch, head, shift, queries, keys, scale,
                     score_numbers, a, b, highest, found, start, stop, start2, stop2, mask, line, products,
-                    value_products, others, dropout, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE, RELATIVE_VALUES,
-                    DROPS, phase != 1, WIDE, PRECISION, INTERPRETED,
+                    value_products, others, dropout, additive, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE,
+                    RELATIVE_VALUES, DROPS, phase != 1, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
                 )  # fmt: skip
                 change = above - mean[:, None]
                 grad_score = slope * change
@@ -652,14 +664,20 @@ def backward_of_queries(
                 if phase != 1:
                     grad_score = tl.where(shown, grad_score, 0.0)
                 grad_score *= scale
-                if phase != 1 and MASK != EVERYTHING:
+                if ADDITIVE != NONE:
+                    add_gradients(
+                        tl.trans(grad_score), rows, columns, queries, keys, additive[0], additive[1], additive, GRAD_Q,
+                        SHARE, ADDITIVE, SIZE, True, phase != 1, INTERPRETED,
+                    )  # fmt: skip
+                elif phase != 1 and MASK != EVERYTHING:
                     if is_unfinite(key):
                         grad_query = hidden_dot(grad_score, key, shown, grad_query)
                     else:
                         grad_query = dot(grad_score.to(key.dtype), key, grad_query, PRECISION, INTERPRETED)
                 else:
                     grad_query = dot(grad_score.to(key.dtype), key, grad_query, PRECISION, INTERPRETED)
-    store_rows(GRAD_Q + place * SIZE, rows, last_row, SIZE, grad_query, SIZE, SIZE_BLOCK)
+    if ADDITIVE == NONE:
+        store_rows(GRAD_Q + place * SIZE, rows, last_row, SIZE, grad_query, SIZE, SIZE_BLOCK)
     tl.store(MEAN_OUT + place + rows, mean, mask=rows < last_row)
     if RELATIVE > 0:
         store_ends(GRAD_PRODUCTS, rows, last_row, before, after, RELATIVE)
@@ -696,10 +714,10 @@ def rows_that_see(columns, shift, queries, keys, mask, STEP: tl.constexpr, MASK:
 @triton.jit
 def backward_of_keys(
     Q, K, V, GRAD_OUT, HIGHEST_IN, FOUND_IN, MEAN_IN, GRAD_K, GRAD_V, strides, sizes, shift, scale_number,
-    score_numbers, numbers, mask, line, products, value_products, others, dropout,
+    score_numbers, numbers, mask, line, products, value_products, others, dropout, additive,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr, OTHERS: tl.constexpr,
     RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr, RAGGED: tl.constexpr,
-    ADDS: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr,
+    ADDS: tl.constexpr, ADDITIVE: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a tile of keys and of their values, from all heads of queries that share them."""
@@ -718,12 +736,18 @@ def backward_of_keys(
     first = tl.maximum(first, first_row)
     last = tl.minimum(last, last_row)
     grad_key = tl.zeros([COLUMNS, SIZE_BLOCK], WIDE)
+    if ADDITIVE != NONE:
+        GRAD_K += group.to(tl.int64) * keys * laid_out(SIZE)
     grad_value = tl.zeros([COLUMNS, VALUE_BLOCK], WIDE)
     for member in range(repeat):
         head = key_head * repeat + member
         scale = scalar(scale_number, head, WIDE)
         numbers_of_score = (scalar(score_numbers[0], head, WIDE), scalar(score_numbers[1], head, WIDE))
         a, b = scalar(numbers[0], head, WIDE), scalar(numbers[1], head, WIDE)
+        if ADDITIVE != NONE:
+            additive_head = of_group(additive, batch, head, heads, repeat, queries, keys, SIZE, WIDE)
+        else:
+            additive_head = additive
         Q_head = Q + batch_place * strides[0] + head.to(tl.int64) * strides[1]
         GRAD_head = GRAD_OUT + batch_place * strides[9] + head.to(tl.int64) * strides[10]
         place = (batch_place * heads + head) * queries
@@ -749,8 +773,8 @@ def backward_of_keys(
                     product, _, weight, slope, above, keep, shown, _ = derivatives(
                         query, key, value, grad_output, rows, columns, batch, head, shift, queries, keys, scale,
                         numbers_of_score, a, b, highest, found, start, stop, start2, stop2, mask, line, products_head,
-                        value_products_head, others, dropout, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE,
-                        RELATIVE_VALUES, DROPS, phase != 1, WIDE, PRECISION, INTERPRETED,
+                        value_products_head, others, dropout, additive_head, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE,
+                        RELATIVE_VALUES, DROPS, phase != 1, ADDITIVE, SIZE, WIDE, PRECISION, INTERPRETED,
                     )  # fmt: skip
                     grad_score = slope * (above - mean[:, None])
                     grad_score = SCORE[1](product, numbers_of_score[0], numbers_of_score[1]) * grad_score
@@ -763,32 +787,41 @@ def backward_of_keys(
                         grad_score = tl.where(shown, grad_score, 0.0)
                         weight = tl.where(shown, weight, 0.0)
                     to_keys, to_values = tl.trans(grad_score), tl.trans(weight)
+                    if ADDITIVE != NONE:
+                        add_gradients(
+                            grad_score, columns, rows, keys, queries, additive_head[1], additive_head[0], additive_head,
+                            GRAD_K, GRAD_K, ADDITIVE, SIZE, False, phase != 1, INTERPRETED,
+                        )  # fmt: skip
                     if phase != 1 and MASK != EVERYTHING:
-                        if is_unfinite(query) or is_unfinite(grad_output):
-                            grad_key = hidden_dot(to_keys, query, tl.trans(shown), grad_key)
+                        if (ADDITIVE == NONE and is_unfinite(query)) or is_unfinite(grad_output):
+                            if ADDITIVE == NONE:
+                                grad_key = hidden_dot(to_keys, query, tl.trans(shown), grad_key)
                             grad_value = hidden_dot(to_values, grad_output, tl.trans(shown), grad_value)
                         else:
-                            grad_key = dot(to_keys.to(query.dtype), query, grad_key, PRECISION, INTERPRETED)
+                            if ADDITIVE == NONE:
+                                grad_key = dot(to_keys.to(query.dtype), query, grad_key, PRECISION, INTERPRETED)
                             grad_value = dot(
                                 to_values.to(grad_output.dtype), grad_output, grad_value, PRECISION, INTERPRETED
                             )
                     else:
-                        grad_key = dot(to_keys.to(query.dtype), query, grad_key, PRECISION, INTERPRETED)
+                        if ADDITIVE == NONE:
+                            grad_key = dot(to_keys.to(query.dtype), query, grad_key, PRECISION, INTERPRETED)
                         grad_value = dot(
                             to_values.to(grad_output.dtype), grad_output, grad_value, PRECISION, INTERPRETED
                         )
     place = group.to(tl.int64) * keys
-    add_rows(GRAD_K + place * SIZE, columns, keys, SIZE, grad_key, SIZE, SIZE_BLOCK, ADDS)
+    if ADDITIVE == NONE:
+        add_rows(GRAD_K + place * SIZE, columns, keys, SIZE, grad_key, SIZE, SIZE_BLOCK, ADDS)
     add_rows(GRAD_V + place * VALUE, columns, keys, VALUE, grad_value, VALUE, VALUE_BLOCK, ADDS)
 
 
 @triton.jit
 def backward_of_pairs(
     Q, K, V, GRAD_OUT, HIGHEST_IN, FOUND_IN, MEAN_IN, GRAD_PAIRS, strides, sizes, tables, shift, scale_number,
-    score_numbers, numbers, mask, line, products, value_products, others, dropout,
+    score_numbers, numbers, mask, line, products, value_products, others, dropout, additive,
     SCORE: tl.constexpr, NORMALISER: tl.constexpr, SHARP: tl.constexpr, MASK: tl.constexpr, OTHERS: tl.constexpr,
     RELATIVE: tl.constexpr, RELATIVE_VALUES: tl.constexpr, DROPS: tl.constexpr, RAGGED: tl.constexpr,
-    SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr,
+    ADDITIVE: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """The gradient of a tile of a table of biases, from all items and heads that share it."""
@@ -822,13 +855,17 @@ def backward_of_pairs(
             value_products_own = value_products + place * RELATIVE_VALUES if RELATIVE_VALUES > 0 else value_products
             grad_output = tl.where(highest[:, None] == -float("inf"), 0.0, grad_output)
             a, b = scalar(numbers[0], head, WIDE), scalar(numbers[1], head, WIDE)
+            if ADDITIVE != NONE:
+                additive_own = of_group(additive, batch, head, heads, repeat, queries, keys, SIZE, WIDE)
+            else:
+                additive_own = additive
             _, _, _, slope, above, _, shown, _ = derivatives(
                 query, key, value, grad_output, rows, columns, batch, head, own_shift, queries, keys,
                 scalar(scale_number, head, WIDE),
                 (scalar(score_numbers[0], head, WIDE), scalar(score_numbers[1], head, WIDE)), a, b, highest, found,
-                start, stop, start2, stop2, mask, line, products_own, value_products_own, others, dropout, SCORE,
-                NORMALISER,
-                SHARP, MASK, OTHERS, RELATIVE, RELATIVE_VALUES, DROPS, True, WIDE, PRECISION, INTERPRETED,
+                start, stop, start2, stop2, mask, line, products_own, value_products_own, others, dropout,
+                additive_own, SCORE, NORMALISER, SHARP, MASK, OTHERS, RELATIVE, RELATIVE_VALUES, DROPS, True, ADDITIVE,
+                SIZE, WIDE, PRECISION, INTERPRETED,
             )  # fmt: skip
             grad_score = slope * (above - mean[:, None])
             if SHARP:

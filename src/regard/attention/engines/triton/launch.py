@@ -9,7 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.attention.engines.triton import kernels
+from regard.attention.engines.triton import additive, kernels
+from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PADDED, TANH
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
 from regard.attention.parts import operands
@@ -19,6 +20,7 @@ from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
+from regard.attention.scores import Additive
 from regard.attention.user_parts import unwrapped
 
 __all__ = ["backward", "forward"]
@@ -53,7 +55,8 @@ def _forward(
     if of_values is not None:
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
     products = _products(unreduced[0], found.relative, wide)
-    size = tiling(found.mask_kind == kernels.TABLE, query, value, "forward")
+    of_additive, kind = _additive(found, query, key)
+    size = _tiling(found, query, value, "forward")
     splits = _splits(found, size, batch * heads)
     saves_whole = whole is not output
     parts: tuple[Tensor, ...] = (output, whole, *rows)
@@ -76,6 +79,7 @@ def _forward(
             products,
             found.other_operands,
             _dropout(found),
+            of_additive,
             FIND=FIND[found.normaliser.find],
             RELATIVE=_count(found.relative),
             RELATIVE_VALUES=_count(of_values),
@@ -83,6 +87,7 @@ def _forward(
             SPLITS=splits,
             TOLERANCE=_tolerance(found),
             FROM_LOWEST=found.normaliser.from_lowest,
+            ADDITIVE=kind,
             **_constants(found, size, query, value),
             **size.options,
         )
@@ -141,10 +146,9 @@ def _backward(
     if grad_output.stride(-1) != 1 or 0 in grad_output.stride():
         grad_output = grad_output.contiguous()
     grad_output = grad_output.to(query.dtype)
-    size, size_of_keys = (
-        tiling(found.mask_kind == kernels.TABLE, query, value, "queries"),
-        tiling(found.mask_kind == kernels.TABLE, query, value, "keys"),
-    )
+    size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
+    programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
+    of_additive, kind = _additive(found, query, key, batch * max(programs) * size.rows * size.columns)
     products = _products(unreduced[0], found.relative, wide)
     value_products = _products(grad_output, found.relative_values, wide, scaled=False)
     mean = torch.empty_like(highest)
@@ -160,7 +164,15 @@ def _backward(
     grad_pairs = query.new_empty(found.bias.shape, dtype=wide) if found.bias is not None else nothing
     slabs = list(_slab_rows(found, size))
     adds = len(slabs) > 1
-    grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
+    share = nothing
+    if kind != NONE:
+        # By feature, and summed in memory tile by tile.
+        grad_query, grad_key, share = (
+            query.new_zeros(batch, each.shape[1], of_additive[0].shape[2], each.shape[2], dtype=wide)
+            for each in (query, key, query)
+        )
+    else:
+        grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
     grad_value = value.new_zeros(value.shape, dtype=wide if adds else value.dtype)
     strides = (*_strides(query, key, value), *grad_output.stride()[:3])
     for first, last, mask in _slabs(found, size):
@@ -181,6 +193,7 @@ def _backward(
             of_score_number,
             of_table,
             of_slopes,
+            share,
             strides,
             sizes,
             *_shared(found),
@@ -190,6 +203,7 @@ def _backward(
             value_products,
             found.other_operands,
             _dropout(found),
+            of_additive,
             (*found.buckets, *found.slopes) if found.buckets else found.slopes,
             FIND=FIND[found.normaliser.find],
             CENTRED=found.normaliser.centred,
@@ -198,6 +212,7 @@ def _backward(
             TABLE_SIZE=entries,
             SLOPES=bool(found.slopes),
             LOG_SUMS=grad_log_sums is not None,
+            ADDITIVE=kind,
             **_constants(found, size, query, value),
             **size.options,
         )
@@ -220,9 +235,11 @@ def _backward(
             value_products,
             found.other_operands,
             _dropout(found),
+            of_additive,
             RELATIVE=_count(found.relative),
             RELATIVE_VALUES=_count(found.relative_values),
             ADDS=adds,
+            ADDITIVE=kind,
             **_constants(found, size_of_keys, query, value),
             **size_of_keys.options,
         )
@@ -249,11 +266,17 @@ def _backward(
                 value_products,
                 found.other_operands,
                 _dropout(found),
+                of_additive,
                 RELATIVE=_count(found.relative),
                 RELATIVE_VALUES=_count(found.relative_values),
+                ADDITIVE=kind,
                 **_constants(found, size, query, value),
                 **size.options,
             )
+    of_score = _of_numbers(request.parts.score, of_score_number, found.score.of_number)
+    if kind != NONE:
+        grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
+        of_score = [_by_feature(share.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
     of_position, unreduced_query = _of_position(
         found, unreduced[0], grad_output, grad_products, grad_pairs, of_table, of_slopes, sums[0] if sums else None
     )
@@ -265,10 +288,54 @@ def _backward(
         grad_value,
         unreduced_query,
         None,
-        _of_numbers(request.parts.score, of_score_number, found.score.of_number),
+        of_score,
         _of_normaliser(found, of_number),
         of_position,
     )
+
+
+def _tiling(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
+    is_additive = type(found.request.parts.score) is Additive
+    return tiling(found.mask_kind == kernels.TABLE, query, value, kernel, additive=is_additive)
+
+
+def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int = 1) -> tuple[tuple[Any, ...], Any]:
+    """What the kernels need to know of additive scores, among it query and key by feature; and the activation.
+
+    scratch: how many numbers the programs of a kernel keep.
+    """
+    score = found.request.parts.score
+    if type(score) is not Additive:
+        return (), NONE
+    kind = {"tanh": TANH, "leaky_relu": LEAKY_RELU}[score.activation]
+    batch, heads, queries, features = query.shape
+    blocks = triton.cdiv(features, BLOCK.value)
+    by_feature = [
+        each.new_empty(*each.shape[:2], blocks * BLOCK.value, triton.cdiv(each.shape[2], PADDED.value) * PADDED.value, dtype=found.wide)
+        for each in (query, key)
+    ]
+    fits = query.new_empty(batch, key.shape[1], blocks, dtype=torch.int32)
+    vector = torch.nn.functional.pad(score.vector.to(found.wide), (0, blocks * BLOCK.value - features))
+    vector = vector.expand(heads, -1).contiguous()
+    additive.lay_out[(blocks, batch * key.shape[1])](
+        query,
+        key,
+        *by_feature,
+        fits,
+        _strides(query, key),
+        (queries, key.shape[2], heads, found.repeat),
+        ADDITIVE=kind,
+        SIZE=features,
+        ROWS=16 if interpreted() else 64,
+        WIDE=LARGEST[found.wide],
+    )
+    tiles = query.new_empty(scratch, dtype=found.wide)
+    return (*by_feature, vector, vector.sum(-1), fits, _number(found, score.slope), tiles), kind
+
+
+def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
+    """(head, feature) summed to the vector's form."""
+    return sums if vector.ndim == 2 else sums.sum(0)
 
 
 def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:

@@ -46,10 +46,16 @@ _SIZES = {
 }
 
 
-def tiling(table: bool, query: Tensor, value: Tensor, kernel: str) -> Tiling:
+# Of additive scores, with a thread for each of 8 features of 16 rows whose gradients are summed.
+_ADDITIVE = {"forward": Tiling(16, 128), "queries": Tiling(16, 128), "keys": Tiling(128, 16)}
+
+
+def tiling(table: bool, query: Tensor, value: Tensor, kernel: str, *, additive: bool = False) -> Tiling:
     """The tiles of a kernel. table: whether the mask is a table of pairs, for which all kernels have the same tiles."""
     if interpreted():
         return Tiling(16, 16, interpreted=True)
     kernel = "queries" if table else kernel
+    if additive:
+        return _ADDITIVE[kernel]
     numbers = min(query.element_size(), 4)
     return _SIZES[kernel, numbers, max(query.shape[-1], value.shape[-1]) > 64]
