@@ -141,7 +141,7 @@ def _backward(
     request = found.request
     whole, highest, found_rows, *sums = saved
     query, key, value = _three(request)
-    batch, heads, queries, _ = query.shape
+    batch, heads, queries, features = query.shape
     wide, keys = found.wide, key.shape[2]
     if grad_output.stride(-1) != 1 or 0 in grad_output.stride():
         grad_output = grad_output.contiguous()
