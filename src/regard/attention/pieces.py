@@ -37,8 +37,8 @@ class NormaliserPiece:
     """A normaliser whose weights are a function of the score and of one number of the row.
 
     Args:
-        weight: `(score, found, keys, a, b) -> weight`; `found` is the row's number, (row, 1), `keys` the numbers of the
-            keys, (key,).
+        weight: `(score, found, keys, a, b) -> weight`; `found` is the row's number, and `keys` are the numbers of the
+            keys: both broadcast against the tile of scores.
         slope: `(score, weight, found, keys, a, b) -> the derivative of the weight by the score`.
         find: what the row's number is: "number", a itself; "count", 1 / how many keys the row may see; "log_count",
             minus the logarithm of that; "threshold", the number with which the row's weights sum to `total`, where the

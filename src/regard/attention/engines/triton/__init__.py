@@ -1,8 +1,8 @@
 """Kernels for GPUs, written in Triton: one template for every part that is a few lines of it.
 
-Scores of an inner product, or functions of it; additive scores; all normalisers but top-k; every mask; positions by distance. The
-kernels' modules import Triton, which PyTorch brings on a machine with a GPU; this one doesn't. Where Triton's
-interpreter is on (TRITON_INTERPRET=1), it takes tensors on a CPU too, to check what it computes.
+Scores of an inner product, or functions of it; additive scores; all normalisers but top-k; every mask; positions by
+distance. The kernels' modules import Triton, which PyTorch brings on a machine with a GPU; this one doesn't. Where
+Triton's interpreter is on (TRITON_INTERPRET=1), it takes tensors on a CPU too, to check what it computes.
 """
 
 import importlib

@@ -20,7 +20,17 @@ import triton.language as tl
 
 from regard.attention.engines.triton.arithmetic import scalar
 
-__all__ = ["LEAKY_RELU", "NONE", "TANH", "add_gradients", "additive_scores", "laid_out", "lay_out", "of_group", "padded"]
+__all__ = [
+    "LEAKY_RELU",
+    "NONE",
+    "TANH",
+    "add_gradients",
+    "additive_scores",
+    "laid_out",
+    "lay_out",
+    "of_group",
+    "padded",
+]
 
 LOG2E = tl.constexpr(1.4426950408889634)
 
@@ -139,12 +149,12 @@ def lay_out(
     for member in range(repeat):
         head = key_head * repeat + member
         write(
-            Q + head * strides[1], A + (place + member * blocks * BLOCK) * padded(queries), queries, strides[2], features, shift,
-            fits, reach, ADDITIVE, SIZE, ROWS,
+            Q + head * strides[1], A + (place + member * blocks * BLOCK) * padded(queries), queries, strides[2],
+            features, shift, fits, reach, ADDITIVE, SIZE, ROWS,
         )  # fmt: skip
     write(
-        K, B + group.to(tl.int64) * blocks * BLOCK * padded(keys), keys, strides[5], features, -shift, fits, reach, ADDITIVE,
-        SIZE, ROWS,
+        K, B + group.to(tl.int64) * blocks * BLOCK * padded(keys), keys, strides[5], features, -shift, fits, reach,
+        ADDITIVE, SIZE, ROWS,
     )  # fmt: skip
 
 

@@ -16,12 +16,12 @@ def scalar(number, head, WIDE: tl.constexpr):
 
 
 @triton.jit
-def dot(left, right, total, PRECISION: tl.constexpr, INTERPRETED: tl.constexpr):
+def dot(left, right, total, KIND: tl.constexpr):
     """total + left @ right. Triton's interpreter multiplies numbers of half precision wrongly, so they are widened."""
-    if INTERPRETED:
+    if KIND.interpreted:
         return tl.dot(left.to(total.dtype), right.to(total.dtype), total, input_precision="ieee", out_dtype=total.dtype)
     else:
-        return tl.dot(left, right, total, input_precision=PRECISION, out_dtype=total.dtype)
+        return tl.dot(left, right, total, input_precision=KIND.precision, out_dtype=total.dtype)
 
 
 @triton.jit
@@ -64,8 +64,8 @@ def key_hash(state, index):
 
 
 @triton.jit
-def keep_scale(batch, head, rows, keys, seed, least, factor, WIDE: tl.constexpr):
-    """The factors of dropout, (row, key): 0 where the hash lies below `least`, else `factor`."""
+def keep_scale(batch, head, row, column, seed, least, factor, WIDE: tl.constexpr):
+    """The factors of dropout of a tile: 0 where the hash lies below `least`, else `factor`."""
     of_head = key_hash(key_hash(seed.to(tl.uint32), batch), head)
-    state = key_hash(key_hash(of_head, rows)[:, None], keys[None, :])
+    state = key_hash(key_hash(of_head, row), column)
     return tl.where(state >= least.to(tl.uint32), factor, 0.0).to(WIDE)

@@ -1,7 +1,9 @@
 """Launching the kernels: the output of a request, and its gradients from what was saved."""
 
+import hashlib
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -9,9 +11,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.attention.engines.triton import additive, kernels
+from regard.attention.engines.triton import additive, gradients, outputs, tiles
 from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PADDED, TANH
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
+from regard.attention.engines.triton.tiles import Call, Kind
 from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
 from regard.attention.parts import operands
 from regard.attention.positions import Bias
@@ -33,20 +36,14 @@ LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
-    """The output (batch, head, query, value); if `saves`, also it in float32 or wider, and two numbers for each row."""
+    """The output (batch, head, query, value); if `saves`, also what the gradient needs: it in float32 or wider, two
+    numbers for each row, and if values have relative positions, the weights by distance."""
     reduced, unreduced = request.reduced()
     found = problem(reduced, request.query.dtype)
-    return _forward(found, unreduced, request.query.dtype, saves=saves)
-
-
-def _forward(
-    found: Problem, unreduced: tuple[Tensor, Tensor], dtype: torch.dtype, *, saves: bool
-) -> tuple[Tensor, ...]:
+    dtype = request.query.dtype
     query, key, value = _three(found.request)
     batch, heads, queries, _ = query.shape
-    width = value.shape[-1]
-    wide = found.wide
-    of_values = found.relative_values
+    width, wide, of_values = value.shape[-1], found.wide, found.relative_values
     narrow = dtype if of_values is None else wide
     output = query.new_empty(batch, heads, queries, width, dtype=narrow)
     whole = output if narrow == wide or not saves else torch.empty_like(output, dtype=wide)
@@ -54,75 +51,39 @@ def _forward(
     sums = output
     if of_values is not None:
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
-    products = _products(unreduced[0], found.relative, wide)
-    of_additive, kind = _additive(found, query, key)
     size = _tiling(found, query, value, "forward")
     splits = _splits(found, size, batch * heads)
-    saves_whole = whole is not output
     parts: tuple[Tensor, ...] = (output, whole, *rows)
     if splits > 1:
         part = query.new_empty(splits, batch * heads, queries, width, dtype=wide)
         parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
-    for first, last, mask in _slabs(found, size):
-        kernels.forward[(triton.cdiv(last - first, size.rows), batch * heads, splits)](
-            query,
-            key,
-            value,
-            *parts,
-            sums,
-            _strides(query, key, value),
-            (queries, key.shape[2], heads, found.repeat, first, last),
-            *_shared(found),
-            (_number(found, found.normaliser.total), _number(found, found.normaliser.lowest)),
-            mask,
-            found.line,
-            products,
-            found.other_operands,
-            _dropout(found),
-            of_additive,
-            FIND=FIND[found.normaliser.find],
-            RELATIVE=_count(found.relative),
-            RELATIVE_VALUES=_count(of_values),
-            SAVES=saves_whole and splits == 1,
-            SPLITS=splits,
-            TOLERANCE=_tolerance(found),
-            FROM_LOWEST=found.normaliser.from_lowest,
-            ADDITIVE=kind,
-            **_constants(found, size, query, value),
-            **size.options,
+    call, kind = _call(found, query, key, value, unreduced), _kind(found, size, query, value)
+    saves_whole = whole is not output
+    for share in _slabs(found, call, size):
+        grid = triton.cdiv(share.last_row - share.first_row, size.rows), batch * heads, splits
+        outputs.forward[grid](
+            share, *parts, sums, KIND=kind, SAVES=saves_whole and splits == 1, SPLITS=splits, **size.options
         )
     if splits > 1:
         count = batch * heads * queries
-        kernels.merge[(triton.cdiv(count, 16),)](
-            parts[0],
-            *parts[2:],
-            output,
-            whole,
-            *rows,
-            count,
-            splits,
-            IS_SOFTMAX=found.normaliser.find == "softmax",
-            SAVES=saves_whole,
-            VALUE=width,
-            VALUE_BLOCK=_block(width),
-            ROWS=16,
-            WIDE=LARGEST[wide],
+        outputs.merge[(triton.cdiv(count, 16),)](
+            parts[0], *parts[2:], output, whole, *rows, count, splits, KIND=kind, SAVES=saves_whole, ROWS=16
         )
     if of_values is not None:
-        of_values = of_values.to(wide)
-        output = output + sums @ of_values
-        whole = output
-        output = output.to(dtype)
+        whole = output + sums @ of_values.to(wide)
+        output = whole.to(dtype)
     return (output, whole, *rows, *([sums] if of_values is not None else [])) if saves else (output,)
 
 
 def backward(
-    request: Request,
-    grad_output: Tensor,
-    saved: Sequence[Tensor],
-    grad_log_sums: Tensor | None = None,
+    request: Request, grad_output: Tensor, saved: Sequence[Tensor], grad_log_sums: Tensor | None = None
 ) -> Gradients:
-    """The gradients of query, key, value and the operands of the parts."""
+    """The gradients of query, key, value and the operands of the parts.
+
+    Args:
+        saved: as `forward` returned them, without the output.
+        grad_log_sums: the gradient of the log-sums, (batch, head, query).
+    """
 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
         found = problem(reduced, request.query.dtype)
@@ -148,41 +109,39 @@ def _backward(
     grad_output = grad_output.to(query.dtype)
     size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
     programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
-    of_additive, kind = _additive(found, query, key, batch * max(programs) * size.rows * size.columns)
-    products = _products(unreduced[0], found.relative, wide)
-    value_products = _products(grad_output, found.relative_values, wide, scaled=False)
+    call = _call(
+        found, query, key, value, unreduced, grad_output, scratch=batch * max(programs) * size.rows * size.columns
+    )
+    kind = _kind(found, size, query, value)
     mean = torch.empty_like(highest)
-    grad_query = query.new_empty(query.shape)
-    blocks = triton.cdiv(queries, size.rows)
     nothing = mean
-    grad_products = query.new_zeros(products.shape, dtype=wide) if found.relative is not None else nothing
-    of_number = torch.zeros_like(highest) if len(found.normaliser.functions) > 2 else nothing
-    of_score_number = torch.zeros_like(highest) if found.score.of_number is not None else nothing
+    grad_query = query.new_empty(query.shape)
+    grad_products = torch.zeros_like(call.products) if found.relative is not None else nothing
+    of_number = torch.zeros_like(highest) if len(kind.normaliser) > 2 else nothing
+    of_score_number = torch.zeros_like(highest) if len(kind.score) > 2 else nothing
     of_slopes = torch.zeros_like(highest) if found.slopes else nothing
     entries = triton.next_power_of_2(found.bucket_count) if found.buckets else 0
-    of_table = query.new_zeros(batch * heads, blocks, max(entries, 1), dtype=wide)
+    of_table = query.new_zeros(batch * heads, triton.cdiv(queries, size.rows), max(entries, 1), dtype=wide)
     grad_pairs = query.new_empty(found.bias.shape, dtype=wide) if found.bias is not None else nothing
-    slabs = list(_slab_rows(found, size))
-    adds = len(slabs) > 1
-    share = nothing
-    if kind != NONE:
+    adds = found.mask_kind == tiles.TABLE and _rows_at_once(found, size) < queries
+    of_vector = nothing
+    if kind.additive != NONE:
         # By feature, and summed in memory tile by tile.
-        grad_query, grad_key, share = (
-            query.new_zeros(batch, each.shape[1], of_additive[0].shape[2], each.shape[2], dtype=wide)
+        grad_query, grad_key, of_vector = (
+            query.new_zeros(batch, each.shape[1], call.additive[0].shape[2], each.shape[2], dtype=wide)
             for each in (query, key, query)
         )
     else:
         grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
     grad_value = value.new_zeros(value.shape, dtype=wide if adds else value.dtype)
-    strides = (*_strides(query, key, value), *grad_output.stride()[:3])
-    for first, last, mask in _slabs(found, size):
-        sizes = (queries, keys, heads, found.repeat, first, last)
-        kernels.backward_of_queries[(triton.cdiv(last - first, size.rows), batch * heads)](
-            query,
-            key,
-            value,
-            whole,
+    strides = grad_output.stride()[:3]
+    for share in _slabs(found, call, size):
+        row_tiles = triton.cdiv(share.last_row - share.first_row, size.rows)
+        gradients.backward_of_queries[(row_tiles, batch * heads)](
+            share,
             grad_output,
+            strides,
+            whole,
             highest if grad_log_sums is None else grad_log_sums,
             highest,
             found_rows,
@@ -193,90 +152,37 @@ def _backward(
             of_score_number,
             of_table,
             of_slopes,
-            share,
-            strides,
-            sizes,
-            *_shared(found),
-            mask,
-            found.line,
-            products,
-            value_products,
-            found.other_operands,
-            _dropout(found),
-            of_additive,
-            (*found.buckets, *found.slopes) if found.buckets else found.slopes,
-            FIND=FIND[found.normaliser.find],
-            CENTRED=found.normaliser.centred,
-            RELATIVE=_count(found.relative),
-            RELATIVE_VALUES=_count(found.relative_values),
+            of_vector,
+            found.buckets,
+            found.slopes,
+            KIND=kind,
             TABLE_SIZE=entries,
-            SLOPES=bool(found.slopes),
             LOG_SUMS=grad_log_sums is not None,
-            ADDITIVE=kind,
-            **_constants(found, size, query, value),
             **size.options,
         )
-        kernels.backward_of_keys[(triton.cdiv(keys, size_of_keys.columns), batch * key.shape[1])](
-            query,
-            key,
-            value,
+        gradients.backward_of_keys[(triton.cdiv(keys, size_of_keys.columns), batch * key.shape[1])](
+            share,
             grad_output,
+            strides,
             highest,
             found_rows,
             mean,
             grad_key,
             grad_value,
-            strides,
-            sizes,
-            *_shared(found),
-            mask,
-            found.line,
-            products,
-            value_products,
-            found.other_operands,
-            _dropout(found),
-            of_additive,
-            RELATIVE=_count(found.relative),
-            RELATIVE_VALUES=_count(found.relative_values),
+            KIND=kind._replace(rows=size_of_keys.rows, columns=size_of_keys.columns),
             ADDS=adds,
-            ADDITIVE=kind,
-            **_constants(found, size_of_keys, query, value),
             **size_of_keys.options,
         )
         if found.bias is not None:
-            tables, items = found.bias.shape[:2], found.bias.shape[0] * found.bias.shape[1]
-            shared = (tables[1], batch // tables[0], heads // tables[1])
-            grid = triton.cdiv(last - first, size.rows) * triton.cdiv(keys, size.columns), items
-            kernels.backward_of_pairs[grid](
-                query,
-                key,
-                value,
-                grad_output,
-                highest,
-                found_rows,
-                mean,
-                grad_pairs,
-                strides,
-                sizes,
-                shared,
-                *_shared(found),
-                mask,
-                found.line,
-                products,
-                value_products,
-                found.other_operands,
-                _dropout(found),
-                of_additive,
-                RELATIVE=_count(found.relative),
-                RELATIVE_VALUES=_count(found.relative_values),
-                ADDITIVE=kind,
-                **_constants(found, size, query, value),
-                **size.options,
+            items, tables_of_heads = found.bias.shape[:2]
+            shared = tables_of_heads, batch // items, heads // tables_of_heads
+            gradients.backward_of_pairs[(row_tiles * triton.cdiv(keys, size.columns), items * tables_of_heads)](
+                share, grad_output, strides, highest, found_rows, mean, grad_pairs, shared, KIND=kind, **size.options
             )
     of_score = _of_numbers(request.parts.score, of_score_number, found.score.of_number)
-    if kind != NONE:
+    if kind.additive != NONE:
         grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
-        of_score = [_by_feature(share.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
+        of_score = [_by_feature(of_vector.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
     of_position, unreduced_query = _of_position(
         found, unreduced[0], grad_output, grad_products, grad_pairs, of_table, of_slopes, sums[0] if sums else None
     )
@@ -294,24 +200,111 @@ def _backward(
     )
 
 
+def _call(
+    found: Problem,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    unreduced: tuple[Tensor, Tensor],
+    grad_output: Tensor | None = None,
+    *,
+    scratch: int = 1,
+) -> Call:
+    """The operands of all launches of a request; its rows, and a mask that is a table, come with the launch."""
+    normaliser, queries = found.normaliser, query.shape[2]
+    return Call(
+        query,
+        key,
+        value,
+        _strides(query, key, value),
+        queries,
+        key.shape[2],
+        found.heads,
+        found.repeat,
+        0,
+        queries,
+        found.shift,
+        _number(found, found.score.scale),
+        _two(found, found.score.numbers),
+        _two(found, normaliser.numbers),
+        (_number(found, normaliser.total), _number(found, normaliser.lowest)),
+        found.mask,
+        found.line,
+        _products(unreduced[0], found.relative, found.wide),
+        query if grad_output is None else _products(grad_output, found.relative_values, found.wide, scaled=False),
+        found.other_operands,
+        _dropout(found),
+        _additive(found, query, key, scratch),
+    )
+
+
+def _kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
+    """What the kernels of a request are compiled for."""
+    features, width, normaliser = query.shape[-1], value.shape[-1], found.normaliser
+    of_score = found.score.score, found.score.slope, *([] if found.score.of_number is None else [found.score.of_number])
+    return Kind(
+        score=of_score,
+        normaliser=normaliser.functions,
+        find=FIND[normaliser.find],
+        centred=normaliser.centred,
+        sharp=normaliser.sharp,
+        mask=found.mask_kind,
+        others=found.others,
+        relative=_count(found.relative),
+        relative_values=_count(found.relative_values),
+        additive=_activation(found),
+        drops=bool(found.dropout),
+        ragged=found.ragged,
+        size=features,
+        size_block=_block(features),
+        width=width,
+        width_block=_block(width),
+        rows=size.rows,
+        columns=size.columns,
+        wide=LARGEST[found.wide],
+        precision=found.precision,
+        tolerance=_tolerance(found),
+        from_lowest=normaliser.from_lowest,
+        interpreted=size.interpreted,
+        sources=_sources((*of_score, *normaliser.functions, *found.others)),
+    )
+
+
+@cache
+def _sources(functions: tuple[Any, ...]) -> str:
+    """A hash of what functions say: Triton keeps compiled kernels by the names of the functions they were given."""
+    keys = [getattr(function, "cache_key", "") for function in functions]
+    return hashlib.sha256("".join(keys).encode()).hexdigest()[:16]
+
+
 def _tiling(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
-    is_additive = type(found.request.parts.score) is Additive
-    return tiling(found.mask_kind == kernels.TABLE, query, value, kernel, additive=is_additive)
+    is_additive = _activation(found) != NONE
+    return tiling(found.mask_kind == tiles.TABLE, query, value, kernel, additive=is_additive)
 
 
-def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int = 1) -> tuple[tuple[Any, ...], Any]:
-    """What the kernels need to know of additive scores, among it query and key by feature; and the activation.
+def _activation(found: Problem) -> Any:
+    """The activation of additive scores, if scores are additive."""
+    score = found.request.parts.score
+    return {"tanh": TANH, "leaky_relu": LEAKY_RELU}[score.activation] if type(score) is Additive else NONE
+
+
+def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int) -> tuple[Any, ...]:
+    """What the kernels need to know of additive scores, among it query and key by feature.
 
     scratch: how many numbers the programs of a kernel keep.
     """
     score = found.request.parts.score
     if type(score) is not Additive:
-        return (), NONE
-    kind = {"tanh": TANH, "leaky_relu": LEAKY_RELU}[score.activation]
+        return ()
     batch, heads, queries, features = query.shape
     blocks = triton.cdiv(features, BLOCK.value)
     by_feature = [
-        each.new_empty(*each.shape[:2], blocks * BLOCK.value, triton.cdiv(each.shape[2], PADDED.value) * PADDED.value, dtype=found.wide)
+        each.new_empty(
+            *each.shape[:2],
+            blocks * BLOCK.value,
+            triton.cdiv(each.shape[2], PADDED.value) * PADDED.value,
+            dtype=found.wide,
+        )
         for each in (query, key)
     ]
     fits = query.new_empty(batch, key.shape[1], blocks, dtype=torch.int32)
@@ -324,13 +317,13 @@ def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int = 1) -> t
         fits,
         _strides(query, key),
         (queries, key.shape[2], heads, found.repeat),
-        ADDITIVE=kind,
+        ADDITIVE=_activation(found),
         SIZE=features,
         ROWS=16 if interpreted() else 64,
         WIDE=LARGEST[found.wide],
     )
-    tiles = query.new_empty(scratch, dtype=found.wide)
-    return (*by_feature, vector, vector.sum(-1), fits, _number(found, score.slope), tiles), kind
+    scratches = query.new_empty(scratch, dtype=found.wide)
+    return *by_feature, vector, vector.sum(-1), fits, _number(found, score.slope), scratches
 
 
 def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
@@ -360,32 +353,25 @@ def _strides(*tensors: Tensor) -> tuple[int, ...]:
     return tuple(stride for tensor in tensors for stride in tensor.stride()[:3])
 
 
-def _slab_rows(found: Problem, size: Tiling) -> Iterator[tuple[int, int]]:
-    """All rows at once, or as many as a table of pairs may have."""
-    queries = found.request.query.shape[2]
-    if found.mask_kind != kernels.TABLE:
-        yield 0, queries
-        return
-    batch, heads, _, _ = found.request.query.shape
+def _rows_at_once(found: Problem, size: Tiling) -> int:
+    """All rows, or as many as a table of pairs may have."""
+    batch, heads, queries, _ = found.request.query.shape
+    if found.mask_kind != tiles.TABLE:
+        return queries
     of_row = max(batch * heads * found.request.key.shape[2], 1)
-    rows = max(PAIRS_AT_ONCE // of_row // size.rows, 1) * size.rows
-    for first in range(0, queries, rows):
-        yield first, min(first + rows, queries)
+    return max(PAIRS_AT_ONCE // of_row // size.rows, 1) * size.rows
 
 
-def _slabs(found: Problem, size: Tiling) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
-    """The same, with the operands of the mask."""
-    for first, last in _slab_rows(found, size):
-        if found.mask_kind == kernels.TABLE:
-            yield first, last, table(found.request, slice(first, last), (size.rows, size.columns))
-        else:
-            yield first, last, found.mask
-
-
-def _shared(found: Problem) -> tuple[Any, ...]:
-    """The operands of score and normaliser."""
-    scale, numbers = found.score.scale, found.normaliser.numbers
-    return found.shift, _number(found, scale), _two(found, found.score.numbers), _two(found, numbers)
+def _slabs(found: Problem, call: Call, size: Tiling) -> Iterator[Call]:
+    """The launches of a request: one, or where the mask is a table, one for each part of it."""
+    if found.mask_kind != tiles.TABLE:
+        yield call
+        return
+    rows = _rows_at_once(found, size)
+    for first in range(0, call.queries, rows):
+        last = min(first + rows, call.queries)
+        mask = table(found.request, slice(first, last), (size.rows, size.columns))
+        yield call._replace(first_row=first, last_row=last, mask=mask)
 
 
 def _two(found: Problem, numbers: tuple[float | Tensor, ...]) -> tuple[Any, Any]:
@@ -413,28 +399,6 @@ def _dropout(found: Problem) -> tuple[Any, ...]:
 def _signed(number: int) -> int:
     """32 bits as a signed number: so all seeds have one type."""
     return number - 2**32 if number >= 2**31 else number
-
-
-def _constants(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> dict[str, Any]:
-    features, width = query.shape[-1], value.shape[-1]
-    return {
-        "SCORE": (found.score.score, found.score.slope, *([found.score.of_number] if found.score.of_number else [])),
-        "NORMALISER": found.normaliser.functions,
-        "SHARP": found.normaliser.sharp,
-        "MASK": found.mask_kind,
-        "OTHERS": found.others,
-        "DROPS": bool(found.dropout),
-        "RAGGED": found.ragged,
-        "SIZE": features,
-        "SIZE_BLOCK": _block(features),
-        "VALUE": width,
-        "VALUE_BLOCK": _block(width),
-        "ROWS": size.rows,
-        "COLUMNS": size.columns,
-        "WIDE": LARGEST[found.wide],
-        "PRECISION": found.precision,
-        "INTERPRETED": size.interpreted,
-    }
 
 
 def _block(size: int) -> int:

@@ -1,7 +1,8 @@
 """Normalisers as pieces of the kernels: what a weight is, and its derivative.
 
 A piece gets `score`, a tile of scores less the highest of their rows, `found`, one number a row that was found before,
-the numbers of the keys, and the piece's own numbers `a` and `b`, of this head. With g the slope of a weight,
+the numbers of the keys, which broadcast against it, and the piece's own numbers `a` and `b`, of this head. With g the
+slope of a weight,
 
     ds_ij = g_ij (dw_ij - mean_i),   mean_i = sum_j g_ij dw_ij / sum_j g_ij,
 
@@ -118,7 +119,7 @@ def budget_slope(score, weight, found, keys, a, b):
 @triton.jit
 def hard_weight(score, found, keys, a, b):
     # found: the number of the key with the highest score; NaN if a score is
-    return tl.where(found == keys[None, :], 1.0, tl.where(found == found, 0.0, found)).to(score.dtype)
+    return tl.where(found == keys, 1.0, tl.where(found == found, 0.0, found)).to(score.dtype)
 
 
 @triton.jit

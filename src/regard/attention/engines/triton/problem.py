@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.engines.triton import kernels, normalisers, positions, scores
+from regard.attention.engines.triton import normalisers, positions, scores, tiles
 from regard.attention.engines.triton.kept import kept_intervals
 from regard.attention.masks import Causal, Dense, Window, allows
 from regard.attention.parts import operands, optional_method
@@ -27,12 +27,12 @@ from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softma
 __all__ = ["Normaliser", "Problem", "problem"]
 
 FIND = {
-    "softmax": kernels.SOFTMAX,
-    "number": kernels.NUMBER,
-    "count": kernels.COUNT,
-    "log_count": kernels.LOG_COUNT,
-    "threshold": kernels.THRESHOLD,
-    "highest": kernels.HIGHEST,
+    "softmax": tiles.SOFTMAX,
+    "number": tiles.NUMBER,
+    "count": tiles.COUNT,
+    "log_count": tiles.LOG_COUNT,
+    "threshold": tiles.THRESHOLD,
+    "highest": tiles.HIGHEST,
 }
 FAR = 2**29  # further than any key
 
@@ -244,15 +244,15 @@ def _mask(request: Request) -> tuple[Any, tuple[Any, ...]]:
     mask, sizes = request.parts.mask, request.sizes
     # A mask with tensors would have to be looked at.
     if type(mask) is Dense or (not operands(mask) and request.hides_nothing):
-        return kernels.EVERYTHING, ()
+        return tiles.EVERYTHING, ()
     if not sizes.ragged and type(mask) is Causal:
-        return kernels.BAND, (FAR, 0)
+        return tiles.BAND, (FAR, 0)
     if not sizes.ragged and type(mask) is Window:
-        return kernels.BAND, (min(mask.before, FAR), min(mask.after, FAR))
+        return tiles.BAND, (min(mask.before, FAR), min(mask.after, FAR))
     starts, stops, exact = request.cached("row_intervals", lambda: kept_intervals(mask, sizes, request.query.device))
     if not exact:
-        return kernels.TABLE, ()
-    kind = kernels.INTERVAL if len(starts) == 1 else kernels.TWO_INTERVALS
+        return tiles.TABLE, ()
+    kind = tiles.INTERVAL if len(starts) == 1 else tiles.TWO_INTERVALS
     items, rows = starts.shape[1:]
     return kind, (starts, stops, rows if items > 1 else 0, items * rows)
 
@@ -273,14 +273,14 @@ def table(request: Request, rows: slice, tile: tuple[int, int]) -> tuple[Any, ..
     allowed = allowed[(None,) * (4 - allowed.ndim)].expand(-1, -1, rows.stop - rows.start, keys)
     count = rows.stop - rows.start
     padded = torch.nn.functional.pad(allowed, (0, -keys % tile[1], 0, -count % tile[0]))
-    tiles = padded.unflatten(3, (-1, tile[1])).any(4).unflatten(2, (-1, tile[0])).any(3)
-    pairs, tiles = allowed.to(torch.uint8).contiguous(), tiles.to(torch.uint8).contiguous()
+    seen = padded.unflatten(3, (-1, tile[1])).any(4).unflatten(2, (-1, tile[0])).any(3)
+    pairs, seen = allowed.to(torch.uint8).contiguous(), seen.to(torch.uint8).contiguous()
     strides = [
         (
             0 if tensor.shape[0] == 1 else tensor.stride(0),
             0 if tensor.shape[1] == 1 else tensor.stride(1),
             tensor.stride(2),
         )
-        for tensor in (pairs, tiles)
+        for tensor in (pairs, seen)
     ]
-    return pairs, *strides[0], tiles, *strides[1], rows.start
+    return pairs, *strides[0], seen, *strides[1], rows.start
