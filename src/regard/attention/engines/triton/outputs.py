@@ -1,8 +1,8 @@
 """The kernels of the forward pass: the outputs of queries, and their merging where the keys are divided.
 
 Each program owns a tile of queries and walks along the tiles of keys that they may see: partial ones, full ones,
-partial ones. Only a partial tile asks the mask, and only there do NaN or infinity at hidden pairs have to be kept out of
-products.
+partial ones. Only a partial tile asks the mask, and only there do NaN or infinity at hidden pairs have to be kept out
+of products.
 
 Source: Dao et al. 2022, FlashAttention (arXiv 2205.14135), algorithm 1, for softmax; Newton's method on the sum of
 truncated powers is derived here.
