@@ -12,6 +12,15 @@ import torch
 from torch import Tensor
 
 from regard.attention import autograd
+from regard.attention.costs import (
+    Cost,
+    bytes_of_output,
+    bytes_of_reduction,
+    features,
+    seconds_of_kernel,
+    width,
+)
+from regard.attention.engines import blocked
 from regard.attention.engines.fused import (
     backward_by_tiles,
     inner_product_refusal,
@@ -24,7 +33,7 @@ from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
 from regard.attention.request import Request
 
-__all__ = ["backward_from_saved", "forward", "forward_and_save", "refuse", "run"]
+__all__ = ["backward_from_saved", "cost", "forward", "forward_and_save", "refuse", "run", "seconds"]
 
 MAX_ROWS, MIN_ROWS = 64, 32  # rows of a block: the more rows, the more keys outside of each row's window are computed
 MAX_GRADIENTS = 2**22  # numbers in the key gradients of one call, which holds them separately for each block
@@ -46,6 +55,21 @@ def refuse(request: Request) -> str | None:
     if not request.finite:
         return "a hidden NaN, infinity or huge number would leak through it"
     return None
+
+
+def seconds(request: Request) -> float:
+    """The estimated time on the machine that the speeds are from."""
+    return seconds_of_kernel(request, blocked.extent_of(request).pairs)
+
+
+def cost(request: Request) -> Cost:
+    """The cost, counted by the tiles that its blocks are about as large as."""
+    found, counts = blocked.counted(request)
+    # Tensors are made contiguous, and the kernel's output is copied.
+    three = request.query, request.key, request.value
+    numbers = request.query.numel() + sum(tensor.numel() for tensor in three if not tensor.is_contiguous())
+    memory = numbers * width(request) + bytes_of_reduction(request) + bytes_of_output(request)
+    return Cost(2 * sum(tile.pairs for tile in found) * features(request), memory, counts)
 
 
 def run(request: Request) -> Tensor:
@@ -196,9 +220,10 @@ class _SlidingWindow(NamedTuple):
 
 def _sliding_window(request: Request) -> _SlidingWindow | None:
     """The window that most rows see, or None."""
-    if "sliding_window" not in request._cache:
-        request._cache["sliding_window"] = _find_sliding_window(request)
-    return request._cache["sliding_window"]
+    geometry = request.known.geometry
+    if "sliding_window" not in geometry:
+        geometry["sliding_window"] = _find_sliding_window(request)
+    return geometry["sliding_window"]
 
 
 def _find_sliding_window(request: Request) -> _SlidingWindow | None:

@@ -15,6 +15,14 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.attention import autograd
+from regard.attention.costs import (
+    Cost,
+    bytes_of_output,
+    bytes_of_reduction,
+    features,
+    seconds_of_kernel,
+    width,
+)
 from regard.attention.engines import blocked
 from regard.attention.masks import And, Causal, Lengths
 from regard.attention.precision import wide_dtype
@@ -25,21 +33,26 @@ from regard.attention.user_parts import UserPosition
 from regard.attention.weights import Softmax
 
 __all__ = [
+    "MIN_SPEEDUP",
     "backward_by_tiles",
     "backward_from_saved",
-    "computes_padding",
+    "cost",
     "flash_forward",
     "forward",
     "forward_and_save",
     "inner_product_refusal",
+    "is_fastest",
     "loses_precision",
-    "pairs",
     "refuse",
     "rounds_gradients",
     "run",
     "scale_of",
+    "seconds",
     "widened",
 ]
+
+# By estimate, over this kernel, for another engine to be chosen in its stead.
+MIN_SPEEDUP = 2.0
 
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
 # Kernels with linear memory only: if no other is enabled, PyTorch raises instead of falling back to n x n.
@@ -98,12 +111,28 @@ def inner_product_refusal(request: Request) -> str | None:
     return None
 
 
-def computes_padding(request: Request) -> bool:
-    """Whether the kernel would compute padding, which tiles skip."""
-    return _hidden_by(request)[1] is not None
+def is_fastest(request: Request) -> bool:
+    """Whether no other engine is faster: the kernel doesn't compute padding, which tiles skip."""
+    return _hidden_by(request)[1] is None
 
 
-def pairs(request: Request) -> int:
+def seconds(request: Request) -> float:
+    """The estimated time on the machine that the speeds are from."""
+    return seconds_of_kernel(request, _pairs(request))
+
+
+def cost(request: Request) -> Cost:
+    """The cost. What the kernel skips is counted by tiles."""
+    _, counts = blocked.counted(request)
+    if not is_fastest(request):
+        counts["partial"], counts["skipped"] = counts["partial"] + counts["skipped"], 0
+    padded = request.query.shape[-1] != request.value.shape[-1]
+    numbers = padded * sum(tensor.numel() for tensor in (request.query, request.key, request.value))
+    memory = numbers * width(request) + bytes_of_reduction(request) + bytes_of_output(request)
+    return Cost(2 * _pairs(request) * features(request), memory, counts)
+
+
+def _pairs(request: Request) -> int:
     """How many pairs of query and key the kernel computes, including padding."""
     batch, heads, queries, _ = request.query.shape
     keys = request.key.shape[2]
@@ -120,7 +149,7 @@ def run(request: Request) -> Tensor:
     # The reduction is differentiated by ordinary autograd, since it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
-    padded = Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache)
+    padded = Request(query, key, value, reduced.parts, 0.0, 0, reduced.known)
     output = autograd.run_saving(padded, sys.modules[__name__])
     output = _cut(output, request.value.shape[-1])
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
@@ -186,7 +215,7 @@ def widened(reduced: Request) -> Request:
     """The request in float32 or wider."""
     wide = wide_dtype(reduced.query)
     query, key, value = (tensor.to(wide) for tensor in (reduced.query, reduced.key, reduced.value))
-    return Request(query, key, value, reduced.parts, reduced.dropout, reduced.seed, reduced._cache)
+    return Request(query, key, value, reduced.parts, reduced.dropout, reduced.seed, reduced.known)
 
 
 def _largest_score(reduced: Request) -> float:

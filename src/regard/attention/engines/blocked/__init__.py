@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.engines.blocked.costs import cost, counted, extent_of, seconds
 from regard.attention.engines.blocked.reference import fill_empty, isolated_pairs, tile_output
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile, TileSize, single_tile, tile_size, tiles
@@ -26,7 +27,19 @@ from regard.attention.user_parts import UserPart
 from regard.attention.vjp import gradients, vjp
 from regard.errors import ArgumentError
 
-__all__ = ["backward", "forward", "refuse", "refuse_captured", "second", "unsafe_tiles", "walk"]
+__all__ = [
+    "backward",
+    "cost",
+    "counted",
+    "extent_of",
+    "forward",
+    "refuse",
+    "refuse_captured",
+    "second",
+    "seconds",
+    "unsafe_tiles",
+    "walk",
+]
 
 
 def refuse(request: Request) -> str | None:
