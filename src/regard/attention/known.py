@@ -18,11 +18,11 @@ from torch.nn import Parameter
 from regard.attention.parts import CONSTANTS
 from regard.attention.pytorch_internals import in_transform
 
-__all__ = ["FEW_PAIRS", "FEW_TOKENS", "Known", "look_up", "signature"]
+__all__ = ["FEW_TOKENS", "Known", "few_pairs", "look_up", "signature"]
 
 CALLS = 128  # signatures that are remembered, the latest
 FEW_TOKENS = 2**14  # queries and keys together, of which what takes memory is remembered too: some 100 kB
-FEW_PAIRS = 2**16  # likewise where it takes memory for each pair
+FEW_PAIRS, FEW_IN_ALL = 2**16, 2**22  # likewise where it takes memory for each pair of a head, or each tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,12 @@ def signature(*parts: Any) -> tuple[tuple[Any, ...], list[Tensor]] | None:
             for name in names:
                 todo.append(getattr(part, name))
     return tuple(found), operands
+
+
+def few_pairs(query: Tensor, key: Tensor) -> bool:
+    """Whether a call is so short that tiles and masks of its pairs are remembered."""
+    pairs = query.shape[2] * key.shape[2]
+    return pairs <= FEW_PAIRS and query.shape[0] * query.shape[1] * pairs <= FEW_IN_ALL
 
 
 def look_up(query: Tensor, key: Tensor, value: Tensor, parts: tuple[Any, ...], *more: Any) -> dict[Any, Any]:

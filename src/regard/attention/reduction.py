@@ -47,9 +47,10 @@ def vjp_through_reduction(
         three = map(torch.zeros_like, (request.query, request.key, request.value))
         return [*three, *[None] * len(operands(parts))]
     of_mask: Gradients = [None] * len(operands(parts.mask))
-    has_changed = any(a is not b for a, b in zip(request.positioned(), (request.query, request.key), strict=True))
-    if optional_method(parts.score, "reduce") is None and not has_changed:
-        found = compute(request, (request.query, request.key))
+    query, key = request.positioned()
+    keeps = getattr(parts.score, "keeps_vectors", False)
+    if query is request.query and key is request.key and (keeps or optional_method(parts.score, "reduce") is None):
+        found = compute(*request.reduced())
         return [found.query, found.key, found.value, *found.score, *found.weights, *of_mask, *found.position]
 
     depends_on = Differentiable(parts.score, parts.position)

@@ -94,6 +94,11 @@ class ScaledDot:
     def reduce(self, query: Tensor, key: Tensor) -> tuple[Score, Tensor, Tensor]:
         return _scaled(query.shape[-1]), query, key
 
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether `reduce` returns query and key as they are, so that it needs no gradient."""
+        return True
+
 
 @functools.cache
 def _scaled(size: int) -> Dot:
@@ -152,6 +157,11 @@ class Additive:
             return self, query, key
         bias = self.bias.to(query.dtype).unsqueeze(-2)
         return Additive(self.vector, None, self.activation, self.slope), query + bias, key
+
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether `reduce` returns query and key as they are, so that it needs no gradient."""
+        return self.bias is None
 
     def vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
         core, query, key = self.reduce(query, key)

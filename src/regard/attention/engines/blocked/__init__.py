@@ -6,7 +6,7 @@ the tiles and accumulate gradients in the same order, so the results are bitwise
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from regard.attention.engines.blocked.costs import cost, counted, extent_of, sec
 from regard.attention.engines.blocked.reference import fill_empty, isolated_pairs, tile_output
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile, TileSize, single_tile, tile_size, tiles
+from regard.attention.known import few_pairs
 from regard.attention.masks import allows
 from regard.attention.parts import Differentiable, map_operands, operands
 from regard.attention.precision import wide_dtype
@@ -56,7 +57,7 @@ def forward(request: Request, *, compiled_parts: CompiledParts | None = None, si
         size: the size of tiles, which doesn't affect the result; None: what is fast on the device.
     """
     batch, heads, queries = request.query.shape[:3]
-    if _only_tile(request, size) is not None:
+    if request.safe and _is_one_tile(request, size):
         (work,) = walk(request, compiled_parts=compiled_parts, size=size)
         output = work.output().to(request.query.dtype).contiguous()
         # A user's part may keep a reference to what it returned.
@@ -78,8 +79,7 @@ def walk(
     request: Request, *, compiled_parts: CompiledParts | None = None, size: TileSize | None = None
 ) -> Iterator[TileWork]:
     """The tiles of a request, reduced, one after the other. The request must be safe."""
-    reduced, unreduced = request.reduced()
-    yield from _works(reduced, unreduced, compiled_parts, size)
+    return _works(*request.reduced(), compiled_parts, size)
 
 
 def backward(
@@ -94,13 +94,31 @@ def backward(
         return _unsafe_backward(request, grad_output, size)
 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
+        works = _works(reduced, unreduced, compiled_parts, size)
+        if "parts" in reduced.known.form and _is_one_tile(reduced, size):
+            # The tile's gradients are the sums, and no user's part holds them.
+            (work,) = works
+            found = work.vjp(take(grad_output, work.tile, "rows"))
+            if None not in (found.query, found.key) and found.unreduced_query is found.unreduced_key is None:
+                return _of_one_tile(found, reduced)
+            totals = _ReducedGradients(reduced, unreduced)
+            totals.add(work.tile, found)
+            return totals.result()
         totals = _ReducedGradients(reduced, unreduced)
-        for work in _works(reduced, unreduced, compiled_parts, size):
+        for work in works:
             cotangents = take(grad_output, work.tile, "rows")
             totals.add(work.tile, work.vjp(cotangents))
         return totals.result()
 
     return vjp_through_reduction(request, compute)
+
+
+def _of_one_tile(found: TileGradients, reduced: Request) -> ReducedGradients:
+    """The gradients of a reduced request of one tile."""
+    shape = reduced.query.shape[:2]
+    of_operands = [[None if grad is None else accumulate(None, grad) for grad in grads] for grads in found.operands]
+    three = [grad.unflatten(0, shape) for grad in (found.query, found.key, found.value)]
+    return ReducedGradients(*three, None, None, *of_operands)
 
 
 class _ReducedGradients:
@@ -257,9 +275,17 @@ def _works(
     drop = drop_weights if compiled_parts is None else compiled_parts.drop
     asked: tuple[Any, Any, TileMask] | None = None
     heads = max(request.query.shape[1], 1)
-    for tile, at in indexed_tiles(request, size):
+    found = indexed_tiles(request, size)
+    # A mask without tensors is the same for all items, so its tiles can be kept.
+    masks = request.known.form.get("geometry") if isinstance(found, list) else None
+    for tile, at in found:
         allowed = None
-        if not tile.full:
+        where = None
+        if masks is not None and not tile.full and isinstance(tile.keys, slice):
+            where = "allowed", tile.rows.start, tile.rows.stop, tile.keys.start, tile.keys.stop
+        if where is not None and where in masks:
+            allowed = masks[where]
+        elif not tile.full:
             items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
             same = tile.rows, items
             if asked is not None and asked[0] == same and _same_keys(asked[1], tile.keys):
@@ -267,6 +293,8 @@ def _works(
             else:
                 allowed, of_all_heads = _allowed(request, tile, at)
                 asked = (same, tile.keys, allowed) if of_all_heads else None
+                if where is not None and (of_all_heads or len(allowed.pairs) < len(at.head)):
+                    masks[where] = allowed
         yield TileWork(request, unreduced, tile, at, allowed, drop)
 
 
@@ -294,8 +322,28 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[TileMask, bool]:
     return TileMask(allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns)), shared
 
 
-def indexed_tiles(request: Request, size: TileSize | None) -> Iterator[tuple[Tile, Index]]:
-    """The tiles of a request, each with the index of its pairs."""
+def indexed_tiles(request: Request, size: TileSize | None) -> Iterable[tuple[Tile, Index]]:
+    """The tiles of a request, each with the index of its pairs; a list if there are few pairs."""
+    geometry, name = request.known.geometry, ("tiles", request.query.shape[1], size)
+    found = geometry.get(name)
+    if found is None:
+        found = _indexed_tiles(request, size)
+        if request.query.is_cpu and few_pairs(request.query, request.key):
+            found = geometry[name] = list(found)
+    return found
+
+
+def _is_one_tile(request: Request, size: TileSize | None) -> bool:
+    """Whether one tile holds all queries and keys, and it is known."""
+    found = indexed_tiles(request, size)
+    if not isinstance(found, list) or len(found) != 1:
+        return False
+    tile, (batch, heads, queries, _) = found[0][0], request.query.shape
+    whole = slice(0, batch * heads), slice(0, queries), slice(0, request.key.shape[2])
+    return (tile.groups, tile.rows, tile.keys) == whole
+
+
+def _indexed_tiles(request: Request, size: TileSize | None) -> Iterator[tuple[Tile, Index]]:
     only = _only_tile(request, size)
     if only is not None:
         yield only, _index(request, only)
@@ -363,7 +411,7 @@ def refuse_captured(request: Request) -> None:
     user_parts = [
         name for name in ("score", "weights", "position") if isinstance(getattr(request.parts, name), UserPart)
     ]
-    first = next(indexed_tiles(request, TileSize(rows=MIN_ROWS)), None) if user_parts else None
+    first = next(iter(indexed_tiles(request, TileSize(rows=MIN_ROWS))), None) if user_parts else None
     if first is None:
         return
     query, key, value = (tensor.detach() for tensor in (request.query, request.key, request.value))

@@ -54,10 +54,10 @@ def scores(
     length = out.shape[0] * out.shape[1]
     if powers is None:
         tensors = out, query.contiguous(), key.mT.contiguous(), vector.contiguous()
-        _scores(length, _ROWS, threads(), *map(_array, tensors), activation == "tanh", scalar(slope, query.dtype))
+        _scores(length, _ROWS, threads(), *_arrays(tensors), activation == "tanh", scalar(slope, query.dtype))
     else:
         tensors = out, *powers, _even(2 * vector).contiguous(), vector.sum(-1)
-        _scores_of_powers(length, _ROWS, threads(), *map(_array, tensors))
+        _scores_of_powers(length, _ROWS, threads(), *_arrays(tensors))
     return out
 
 
@@ -80,10 +80,10 @@ def vjp(
     if powers is None:
         tensors = grad_scores, query.mT.contiguous(), key.mT.contiguous(), heads.contiguous()
         flags = activation == "tanh", scalar(slope, query.dtype)
-        _vjp(groups * features, 1, threads(), *map(_array, (*tensors, *results)), *flags)
+        _vjp(groups * features, 1, threads(), *_arrays((*tensors, *results)), *flags)
     else:
         tensors = grad_scores, powers[0].mT.contiguous(), powers[1], _even(4 * heads).contiguous()
-        _vjp_of_powers(groups * padded // 2, 1, threads(), *map(_array, (*tensors, *results)))
+        _vjp_of_powers(groups * padded // 2, 1, threads(), *_arrays((*tensors, *results)))
         grad_vector = grad_scores.sum((1, 2)).unsqueeze(-1) - 2 * grad_vector
     grad_vector = grad_vector[:, :features]
     if vector.ndim == 1:
@@ -96,14 +96,15 @@ def _powers(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
     reach = _REACH[query.dtype]
     # aminmax would read both once, but isn't vectorised along this dimension.
     low, high, key_low, key_high = query.amin(1), query.amax(1), key.amin(1), key.amax(1)
-    # Only the sum of both matters: where they are out of range, move the centres of their ranges together.
-    shift = (key_low + key_high - low - high) / 4
-    shift = torch.where(_fits(low, high, key_low, key_high), 0.0, shift)
-    if not bool(_fits(low + shift, high + shift, key_low - shift, key_high - shift).all()):
-        return None
-    shift = shift.unsqueeze(1)
-    query_power = (query + shift).clamp_(-reach, reach).mul_(2).exp_()
-    key_power = (key - shift).clamp_(-reach, reach).mul_(2).exp_()
+    fits = _fits(low, high, key_low, key_high)
+    if not fits.all():
+        # Only the sum of both matters: where they are out of range, move the centres of their ranges together.
+        shift = torch.where(fits, 0.0, (key_low + key_high - low - high) / 4)
+        if not bool(_fits(low + shift, high + shift, key_low - shift, key_high - shift).all()):
+            return None
+        query, key = query + shift.unsqueeze(1), key - shift.unsqueeze(1)
+    query_power = query.clamp(-reach, reach).mul_(2).exp_()
+    key_power = key.clamp(-reach, reach).mul_(2).exp_()
     return _even(query_power).contiguous(), _even(key_power).mT.contiguous()
 
 
@@ -119,11 +120,11 @@ def _fits(low: Tensor, high: Tensor, key_low: Tensor, key_high: Tensor) -> Tenso
 
 def _even(tensor: Tensor) -> Tensor:
     """The tensor padded by a feature of zeros if their number is odd; its terms are 0 times a finite number."""
-    return torch.nn.functional.pad(tensor, (0, tensor.shape[-1] % 2))
+    return torch.nn.functional.pad(tensor, (0, 1)) if tensor.shape[-1] % 2 else tensor
 
 
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
+def _arrays(tensors: tuple[Tensor, ...]) -> list[np.ndarray]:
+    return [tensor.detach().numpy() for tensor in tensors]
 
 
 @compiled(cache=False)
