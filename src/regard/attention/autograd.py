@@ -94,7 +94,7 @@ def run_recomputing(request: Request, engine: Any) -> Tensor:
     else:
         found = operands(request.parts)
     # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
-    given = [tensor.clone() if tensor.is_inference() else tensor for tensor in found]
+    given = [tensor.clone() if tensor.is_inference() else tensor for tensor in found] if found else []
     computation = _Recomputing(
         form["spec"], request.dropout, request.seed, request.known, engine, [request], default_device()
     )

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -139,7 +140,7 @@ class Request:
             return False
         if self.query.requires_grad or self.key.requires_grad or self.value.requires_grad:
             return True
-        return True in [tensor.requires_grad for tensor in operands(self.parts)]
+        return any(map(attrgetter("requires_grad"), operands(self.parts)))
 
     @property
     def sizes(self) -> Sizes:
@@ -190,7 +191,10 @@ class Request:
         found = self.known.numbers.get("finite")
         if found is None:
             query, key, value = _norms(self.query, self.key, self.value)
-            factor = max(1.0, _magnitude(self.parts.score, "scale") / _magnitude(self.parts.weights, "temperature"))
+            factor = self.known.form.get("factor")
+            if factor is None:
+                factor = max(1.0, _magnitude(self.parts.score, "scale") / _magnitude(self.parts.weights, "temperature"))
+                self.known.form["factor"] = factor
             found = math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
             self.known.numbers["finite"] = found
         return found
@@ -227,8 +231,8 @@ class Request:
         query and key, and what the score computes from each query and key alone. The results are in float32 or wider,
         and the value too: rounding them to half precision again would change the scores.
         """
-        query, key = unreduced = self.positioned()
         parts = self.parts
+        query, key = unreduced = (self.query, self.key) if type(parts.position) is Position else self.positioned()
         reduce = optional_method(parts.score, "reduce")
         if reduce is not None:
             # ScaledDot only scales the product, so query and key can stay in their dtype.
@@ -243,7 +247,7 @@ class Request:
     def positioned(self) -> tuple[Tensor, Tensor]:
         """Query and key after the position's change, in float32 or wider; unchanged if the position makes none."""
         position = self.parts.position
-        if type(position) is Position or not position.overrides("heads"):
+        if not position.overrides("heads"):
             return self.query, self.key
         query, key = _wide(self.query), _wide(self.key)
         positions = self.sizes.positions.to(self.query.device).unsqueeze(1)
@@ -280,25 +284,24 @@ def _wide(tensor: Tensor) -> Tensor:
 
 def _norms(*tensors: Tensor) -> list[float]:
     """The Euclidean norm of each tensor; infinite where the squares overflow, NaN where there is NaN."""
+    squares: list[Tensor] = []
+    for tensor in tensors:
+        # On a CPU the library's inner product is the fastest; neither makes a temporary.
+        if tensor.is_cpu and tensor.dtype in WIDE and tensor.is_contiguous():
+            flat = tensor.detach().view(-1)
+            squares.append(torch.dot(flat, flat))
+        else:
+            norm = torch.linalg.vector_norm(tensor.detach(), dtype=wide_dtype(tensor))
+            squares.append(norm.square())
     try:
-        if tensors[0].is_cpu:
-            return [math.sqrt(_square(tensor.detach()).item()) for tensor in tensors]
         # From a GPU all at once: each transfer waits for what was queued before.
-        squares = torch.stack([_square(tensor.detach()) for tensor in tensors])
-        return [math.sqrt(number) for number in squares.tolist()]
+        numbers = map(Tensor.item, squares) if tensors[0].is_cpu else torch.stack(squares).tolist()
+        return list(map(math.sqrt, numbers))
     except RuntimeError as error:
         raise RefusedError(
             "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask, because it "
             "must be checked whether the hidden values are finite. Use attend with engine='auto', or no mask."
         ) from error
-
-
-def _square(tensor: Tensor) -> Tensor:
-    """The sum of a tensor's squares, (): one pass without a temporary."""
-    # On a CPU the library's inner product is the fastest.
-    if tensor.is_cpu and tensor.dtype in WIDE and tensor.is_contiguous():
-        return torch.dot(tensor.view(-1), tensor.view(-1))
-    return torch.linalg.vector_norm(tensor, dtype=wide_dtype(tensor)).square()
 
 
 def _magnitude(part: Any, name: str) -> float:

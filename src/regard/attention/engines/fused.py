@@ -151,7 +151,8 @@ def run(request: Request) -> Tensor:
     query, key, value = _padded(reduced)
     padded = Request(query, key, value, reduced.parts, 0.0, 0, reduced.known)
     output = autograd.run_saving(padded, sys.modules[__name__])
-    output = _cut(output, request.value.shape[-1])
+    if output.shape[-1] != request.value.shape[-1]:
+        output = output[..., : request.value.shape[-1]]
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
 
 
@@ -159,12 +160,12 @@ def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
     """The output, and the logsumexp of each row's scores, which the gradient needs."""
     causal, lengths = _hidden_by(request)
     three = request.query, request.key, request.value
-    bias = _key_bias(request, lengths)
+    bias = None if lengths is None else _key_bias(request, lengths)
     found = flash_forward(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
     if found is None:
         # Where scores are so large, the gradient is computed by tiles too.
         return blocked.forward(request), request.query.new_zeros(request.query.shape[:3])
-    return _zero_empty_rows(found[0], request, lengths), found[1]
+    return found if lengths is None else (_zero_empty_rows(found[0], request, lengths), found[1])
 
 
 def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, logsumexp: Tensor) -> tuple[Tensor, ...]:
@@ -177,13 +178,14 @@ def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, l
         output, logsumexp = forward_and_save(request)
     causal, lengths = _hidden_by(request)
     three, scale = (request.query, request.key, request.value), scale_of(request.parts)
-    empty_rows = _empty_rows(request, lengths)
-    grad_output = (
-        grad_output.contiguous() if empty_rows is None else grad_output.masked_fill(empty_rows, 0.0).contiguous()
+    empty_rows = None if lengths is None else _empty_rows(request, lengths)
+    if empty_rows is not None:
+        grad_output = grad_output.masked_fill(empty_rows, 0.0)
+    bias = None if lengths is None else _key_bias(request, lengths)
+    found = flash_backward_kernel(
+        grad_output.contiguous(), *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale
     )
-    bias = _key_bias(request, lengths)
-    found = flash_backward_kernel(grad_output, *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale)
-    return tuple(grad.to(dtype) for grad in found)
+    return found if request.query.dtype == dtype else tuple([grad.to(dtype) for grad in found])
 
 
 def backward_by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ...]:
@@ -264,8 +266,9 @@ def forward(request: Request) -> Tensor:
     if groups_queries:
         query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
     scale = scale_of(reduced.parts)
-    if query.device.type == "cpu":
-        found = flash_forward(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)
+    if query.is_cpu:
+        bias = None if lengths is None else _key_bias(reduced, lengths)
+        found = flash_forward(query, key, value, causal=causal, bias=bias, scale=scale)
         if found is None:
             return blocked.forward(request.expanded)
         output = found[0]
@@ -275,7 +278,9 @@ def forward(request: Request) -> Tensor:
         output = _linear_attention(query, key, value, causal=causal, bias=bias, scale=scale)
     if groups_queries:
         output = output.reshape(batch, heads, queries, output.shape[-1])
-    return _zero_empty_rows(_cut(output, width), request, lengths).to(request.query.dtype)
+    if output.shape[-1] != width:
+        output = output[..., :width]
+    return (output if lengths is None else _zero_empty_rows(output, request, lengths)).to(request.query.dtype)
 
 
 def _without_padding(tensor: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
@@ -305,20 +310,18 @@ def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value zero-padded to one feature size, as the kernels need; the output is cut to size later."""
     query, key, value = request.query, request.key, request.value
     most = max(query.shape[-1], value.shape[-1])
+    # Usually nothing need be done, and when decoding, a copy of all keys would cost more than the attention.
+    if query.is_cpu and query.shape[-1] == value.shape[-1] and query.stride(3) == key.stride(3) == value.stride(3) == 1:
+        return query, key, value
     if query.device.type == "cuda":
         most = -(-most // 8) * 8
     return _pad(query, most), _pad(key, most), _pad(value, most)
 
 
 def _pad(tensor: Tensor, size: int) -> Tensor:
-    # Usually nothing need be done, and when decoding, a copy of all keys would cost more than the attention.
     if tensor.shape[-1] == size and tensor.stride(-1) == 1:
         return tensor
     return F.pad(tensor, (0, size - tensor.shape[-1])).contiguous()
-
-
-def _cut(output: Tensor, width: int) -> Tensor:
-    return output if output.shape[-1] == width else output[..., :width]
 
 
 def scale_of(parts: Parts) -> float:

@@ -116,9 +116,13 @@ def backward(
 def _of_one_tile(found: TileGradients, reduced: Request) -> ReducedGradients:
     """The gradients of a reduced request of one tile."""
     shape = reduced.query.shape[:2]
-    of_operands = [[None if grad is None else accumulate(None, grad) for grad in grads] for grads in found.operands]
-    three = [grad.unflatten(0, shape) for grad in (found.query, found.key, found.value)]
-    return ReducedGradients(*three, None, None, *of_operands)
+    for grads in found.operands:
+        for i, grad in enumerate(grads):
+            grads[i] = None if grad is None else accumulate(None, grad)
+    query, key, value = (found.query, found.key, found.value)
+    return ReducedGradients(
+        query.unflatten(0, shape), key.unflatten(0, shape), value.unflatten(0, shape), None, None, *found.operands
+    )
 
 
 class _ReducedGradients:

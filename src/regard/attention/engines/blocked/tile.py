@@ -126,7 +126,8 @@ class TileWork:
         # Nothing keeps a reference to the scores of the package's own parts, so they may be overwritten.
         in_place = optional_method(self._weights, "normalise_") if self._builtin_scores else None
         normalise = in_place or self._weights
-        return self._zero_hidden(normalise(self._masked(scores), self.allowed))
+        weights = normalise(self._masked(scores), self.allowed)
+        return weights if self._mask is None else self._zero_hidden(weights)
 
     def output(self) -> Tensor:
         """The output, (group, row, value), in float32 or wider."""
@@ -177,7 +178,8 @@ class TileWork:
     def _position_scores_and_vjp(self, scores: Tensor) -> tuple[Tensor, Vjp]:
         part = self.request.parts.position
         if not self._changes_scores:
-            return scores, lambda gradient: (gradient, None, None, *[None] * len(operands(part)))
+            nothing = [None] * (0 if type(part) is Position else len(operands(part)))
+            return scores, lambda gradient: (gradient, None, None, *nothing)
         vjp_fn = optional_method(self._position, "scores_vjp", "scores")
         if vjp_fn is None:
             given = scores, self.unreduced_query, self.unreduced_key
@@ -194,7 +196,9 @@ class TileWork:
         part = self.request.parts.weights
         vjp_fn = optional_method(self._weights, "vjp")
         if vjp_fn is not None:
-            weights = self._zero_hidden(self._weights(scores, self.allowed))
+            weights = self._weights(scores, self.allowed)
+            if self._mask is not None:
+                weights = self._zero_hidden(weights)
             return weights, lambda gradient: self._with_operands(
                 part, self._weights, 1, vjp_fn(gradient, weights, self.allowed)
             )
@@ -214,7 +218,7 @@ class TileWork:
         """The gradients of the weighted sum, of the weights beside it, and of the position's operands."""
         part = self.request.parts.position
         if not self._changes_outputs:
-            return grad_output, None, [None] * len(operands(part))
+            return grad_output, None, [None] * (0 if type(part) is Position else len(operands(part)))
         vjp_fn = optional_method(self._position, "outputs_vjp", "outputs")
         if vjp_fn is not None:
             grad_weights, *grads = self._with_operands(part, self._position, 1, vjp_fn(grad_output, dropped, self.at))
@@ -243,6 +247,8 @@ class TileWork:
 
     def _with_operands(self, part: Any, chosen: Any, inputs: int, found: tuple[Any, ...]) -> tuple[Any, ...]:
         """Map operands' gradients from the tile's groups, as a hand-written VJP gives them, to all heads."""
+        if (chosen is part or len(found) == inputs) and not isinstance(part, UserPart):
+            return found
         grads = [
             grad if grad is None or picked is operand else self._back_to_heads(grad, operand)
             for grad, picked, operand in zip(found[inputs:], operands(chosen), operands(part), strict=True)
@@ -289,8 +295,6 @@ class TileWork:
 
     def _zero_hidden(self, weights: Tensor) -> Tensor:
         """Weights with 0 at hidden pairs."""
-        if self._mask is None:
-            return weights
         builtin = not isinstance(self._weights, UserPart)
         # The package's normalisers give 0 for minus infinity if the row has a finite score; with a position's scores
         # added it might have none.
