@@ -44,7 +44,7 @@ def test_lengths_that_change_in_place():
 
 def test_a_part_of_the_users_own_that_changes():
     class Scaled:
-        scale = 1.0
+        scale: float | str = 1.0
 
         def __call__(self, query, key):
             return self.scale * query @ key.mT
@@ -120,12 +120,11 @@ def test_an_engine_that_is_named_is_no_other_calls():
 
 
 def test_equal_parts_have_one_signature():
-    one, other = (signature(Additive(torch.rand(4)), Softmax(2.0), Causal(), None) for _ in range(2))
-    assert one is not None
-    assert other is not None
-    assert one[0] == other[0]
-    different = Additive(torch.rand(5)), Softmax(2.0), Causal(), None
-    assert signature(*different)[0] != one[0]
+    one, other, longer = (signature(Additive(torch.rand(n)), Softmax(2.0), Causal(), None) for n in (4, 4, 5))
+    assert one
+    assert other
+    assert longer
+    assert one[0] == other[0] != longer[0]
     assert signature(lambda query, key: query @ key.mT) is None
     assert signature(Causal() & (lambda batch, head, query, key: key > 2)) is None
 

@@ -273,9 +273,9 @@ def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
 
 def _without_operands(parts: Parts) -> Parts:
     """The parts, with None in place of those that hold tensors."""
-    return Parts(
-        *(None if operands(each) else each for each in (parts.score, parts.weights, parts.mask, parts.position))
-    )  # pyright: ignore[reportArgumentType]
+    four = parts.score, parts.weights, parts.mask, parts.position
+    kept: list[Any] = [None if operands(each) else each for each in four]
+    return Parts(*kept)
 
 
 def _wide(tensor: Tensor) -> Tensor:

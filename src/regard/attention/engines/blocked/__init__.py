@@ -94,18 +94,9 @@ def backward(
         return _unsafe_backward(request, grad_output, size)
 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
-        works = _works(reduced, unreduced, compiled_parts, size)
-        if "parts" in reduced.known.form and _is_one_tile(reduced, size):
-            # The tile's gradients are the sums, and no user's part holds them.
-            (work,) = works
-            found = work.vjp(take(grad_output, work.tile, "rows"))
-            if None not in (found.query, found.key) and found.unreduced_query is found.unreduced_key is None:
-                return _of_one_tile(found, reduced)
-            totals = _ReducedGradients(reduced, unreduced)
-            totals.add(work.tile, found)
-            return totals.result()
-        totals = _ReducedGradients(reduced, unreduced)
-        for work in works:
+        whole = "parts" in reduced.known.form and _is_one_tile(reduced, size)
+        totals = _ReducedGradients(reduced, unreduced, whole=whole)
+        for work in _works(reduced, unreduced, compiled_parts, size):
             cotangents = take(grad_output, work.tile, "rows")
             totals.add(work.tile, work.vjp(cotangents))
         return totals.result()
@@ -113,22 +104,16 @@ def backward(
     return vjp_through_reduction(request, compute)
 
 
-def _of_one_tile(found: TileGradients, reduced: Request) -> ReducedGradients:
-    """The gradients of a reduced request of one tile."""
-    shape = reduced.query.shape[:2]
-    for grads in found.operands:
-        for i, grad in enumerate(grads):
-            grads[i] = None if grad is None else accumulate(None, grad)
-    query, key, value = (found.query, found.key, found.value)
-    return ReducedGradients(
-        query.unflatten(0, shape), key.unflatten(0, shape), value.unflatten(0, shape), None, None, *found.operands
-    )
-
-
 class _ReducedGradients:
-    """The gradients of a reduced request, accumulated tile by tile."""
+    """The gradients of a reduced request, accumulated tile by tile.
 
-    def __init__(self, request: Request, unreduced: tuple[Tensor, Tensor]):
+    Args:
+        request, unreduced: as reducing gave them.
+        whole: whether there is one tile of all queries and keys, whose gradients nothing else holds, and are the sums.
+    """
+
+    def __init__(self, request: Request, unreduced: tuple[Tensor, Tensor], *, whole: bool):
+        self.whole = whole
         self.shape = request.query.shape[:2]
         # Unreduced query and key have gradients of their own only if they are other tensors.
         self._unreduced_names = (
@@ -164,6 +149,9 @@ class _ReducedGradients:
 
     def _add(self, name: str, groups: slice, positions: slice | Tensor, grad: Tensor | None) -> None:
         if grad is None:
+            return
+        if self.whole:
+            self._sums[name] = self._sums[name] + grad if name in self._sums else grad
             return
         if name not in self._sums:
             like = self._like[name]
@@ -280,16 +268,15 @@ def _works(
     asked: tuple[Any, Any, TileMask] | None = None
     heads = max(request.query.shape[1], 1)
     found = indexed_tiles(request, size)
-    # A mask without tensors is the same for all items, so its tiles can be kept.
-    masks = request.known.form.get("geometry") if isinstance(found, list) else None
+    # Only a mask without tensors is known to be the same for all items, and for the next call.
+    keeps = isinstance(found, list) and "geometry" in request.known.form
+    masks = request.known.geometry if keeps else {}
     for tile, at in found:
-        allowed = None
-        where = None
-        if masks is not None and not tile.full and isinstance(tile.keys, slice):
+        allowed = where = None
+        if not tile.full and isinstance(tile.keys, slice):
             where = "allowed", tile.rows.start, tile.rows.stop, tile.keys.start, tile.keys.stop
-        if where is not None and where in masks:
-            allowed = masks[where]
-        elif not tile.full:
+            allowed = masks.get(where)
+        if not tile.full and allowed is None:
             items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
             same = tile.rows, items
             if asked is not None and asked[0] == same and _same_keys(asked[1], tile.keys):
@@ -297,7 +284,7 @@ def _works(
             else:
                 allowed, of_all_heads = _allowed(request, tile, at)
                 asked = (same, tile.keys, allowed) if of_all_heads else None
-                if where is not None and (of_all_heads or len(allowed.pairs) < len(at.head)):
+                if keeps and where is not None and (of_all_heads or len(allowed.pairs) < len(at.head)):
                     masks[where] = allowed
         yield TileWork(request, unreduced, tile, at, allowed, drop)
 
