@@ -5,7 +5,7 @@ items of a batch, without a copy. The rows at both ends, whose windows are cut o
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -29,6 +29,7 @@ from regard.attention.engines.fused import (
     scale_of,
     widened,
 )
+from regard.attention.known import few_pairs
 from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
 from regard.attention.request import Request
@@ -167,8 +168,18 @@ class _KernelCall(NamedTuple):
         return tensor.as_strided((self.blocks, groups, length, size), strides, offset)
 
 
-def _calls(request: Request) -> Iterator[_KernelCall]:
-    """The kernel calls that make up a request, from the first row to the last."""
+def _calls(request: Request) -> Iterable[_KernelCall]:
+    """The kernel calls that make up a request, from the first row to the last; a list if there are few pairs."""
+    geometry, name = request.known.geometry, ("kernel_calls", request.query.dtype)
+    found = geometry.get(name)
+    if found is None:
+        found = _each_call(request)
+        if few_pairs(request.query, request.key):
+            found = geometry[name] = list(found)
+    return found
+
+
+def _each_call(request: Request) -> Iterator[_KernelCall]:
     window = _sliding_window(request)
     if window is None:
         return
