@@ -402,7 +402,7 @@ def refuse_captured(request: Request) -> None:
     user_parts = [
         name for name in ("score", "weights", "position") if isinstance(getattr(request.parts, name), UserPart)
     ]
-    first = next(iter(indexed_tiles(request, TileSize(rows=MIN_ROWS))), None) if user_parts else None
+    first = next(_indexed_tiles(request, TileSize(rows=MIN_ROWS)), None) if user_parts else None
     if first is None:
         return
     query, key, value = (tensor.detach() for tensor in (request.query, request.key, request.value))
