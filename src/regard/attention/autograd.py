@@ -135,7 +135,7 @@ class _Recomputing(Computation):
     def request(self, *tensors: Tensor) -> Request:
         query, key, value, *rest = tensors
         parts = unflatten_part(self.spec, rest)
-        return Request(query, key, value, parts, self.dropout, self.seed, self.known)
+        return Request(query, key, value, parts, self.dropout, self.seed, _outside_transforms(self.known))
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         return (self.engine.forward(self.whole.pop()),)
@@ -161,7 +161,7 @@ class _Saving(Computation):
 
     def request(self, *tensors: Tensor) -> Request:
         query, key, value = tensors
-        return Request(query, key, value, self.parts, 0.0, 0, self.known)
+        return Request(query, key, value, self.parts, 0.0, 0, _outside_transforms(self.known))
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         return self.engine.forward_and_save(self.request(*tensors))
@@ -172,6 +172,11 @@ class _Saving(Computation):
         with no_autocast(grad_output):
             found = self.engine.backward_from_saved(self.request(*tensors), grad_output, *saved)
         return [found[i] for i in needed]
+
+
+def _outside_transforms(known: Known) -> Known:
+    """What is known of a request; inside a transform nothing, since what is found there must not be kept."""
+    return Known() if in_transform() else known
 
 
 def as_gradient_of(tensor: Tensor, gradient: Tensor | None) -> Tensor:
