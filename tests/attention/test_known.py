@@ -142,3 +142,13 @@ def test_no_tensor_outlives_its_call_and_few_calls_are_remembered():
             query, key[..., :1, :].expand(1, 2, length, 4), value[..., :1, :].expand(1, 2, length, 4), weights="relu"
         )
     assert _form.cache_info().currsize == CALLS
+
+
+def test_a_mask_with_tensors_that_hides_something_after_one_that_hid_nothing():
+    given = three()
+    for length in (9, 9, 4, 9):
+        keys = [tensor.clone() for tensor in given[1:]]
+        for tensor in keys:
+            tensor[..., length:, :] = torch.nan
+        for options in ({}, {"weights": "sigmoid"}, {"score": Additive(torch.ones(4))}):
+            assert same_as_dense((given[0], *keys), mask=Lengths(key=[length]), **options).isfinite().all()

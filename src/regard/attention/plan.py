@@ -83,13 +83,13 @@ def choose(request: Request, engine: str) -> str:
             )
         return engine
     form, numbers = request.known.form, request.known.numbers
-    name = form.get("engine")
-    # Of what refusals say of the numbers, one thing is asked of all calls alike.
-    if name is not None and (not form["engine_needs_finite"] or request.finite):
+    name, needs_finite = form.get("engine", (None, False))
+    if name is not None and (not needs_finite or request.finite):
         return name
     name = _chosen(request)
-    if not numbers or (numbers.keys() == {"finite"} and numbers["finite"]):
-        form["engine"], form["engine_needs_finite"] = name, bool(numbers)
+    # It holds for the next call if no refusal asked for numbers, or only whether they are finite, as they mostly are.
+    if "constant_mask" in form and (not numbers or (numbers.keys() == {"finite"} and numbers["finite"])):
+        form["engine"] = name, bool(numbers)
     return name
 
 

@@ -111,8 +111,10 @@ class Request:
             _check_sizes(query, key, parts)
             if signed is not None:
                 form["parts"] = _without_operands(parts)
-                if not operands(parts.mask) and query.shape[2] + key.shape[2] <= FEW_TOKENS:
-                    form["geometry"] = {}
+                if not operands(parts.mask):
+                    form["constant_mask"] = True
+                    if query.shape[2] + key.shape[2] <= FEW_TOKENS:
+                        form["geometry"] = {}
         elif signed is None or not signed[1]:
             parts = kept
         else:
