@@ -10,6 +10,7 @@ from attention.cases import seeded
 from regard.attention import Additive, Causal, Guided, LearnedAdditive, Lengths, Softmax, Window, attend, plan
 from regard.attention.known import CALLS, _form, signature
 from regard.errors import ArgumentError
+from regard.inspection.change_parts import Hidden, Where
 
 
 def three(rows: int = 9, keys: int = 9, heads: int = 2, size: int = 4, **options) -> list[torch.Tensor]:
@@ -152,3 +153,12 @@ def test_a_mask_with_tensors_that_hides_something_after_one_that_hid_nothing():
             tensor[..., length:, :] = torch.nan
         for options in ({}, {"weights": "sigmoid"}, {"score": Additive(torch.ones(4))}):
             assert same_as_dense((given[0], *keys), mask=Lengths(key=[length]), **options).isfinite().all()
+
+
+@pytest.mark.parametrize("where", [Where(item=1), Where(head=1), Where(item=0, head=0), Where()])
+@pytest.mark.parametrize("heads", [2, 16])  # with 16, a tile of the longer call holds one item
+def test_a_mask_of_one_item_or_head_hides_nothing_of_another(where, heads):
+    given = [torch.randn(2, heads, 9, 4, generator=seeded(1)) for _ in range(3)]
+    for _ in range(2):
+        same_as_dense(given, mask=Hidden(where) & "causal", weights="relu")
+        same_as_dense([tensor.repeat(1, 1, 30, 1)[:, :, :256] for tensor in given], mask=Hidden(where), weights="relu")

@@ -268,16 +268,16 @@ def _works(
     asked: tuple[Any, Any, TileMask] | None = None
     heads = max(request.query.shape[1], 1)
     found = indexed_tiles(request, size)
-    # Only a mask without tensors is known to be the same for all items, and for the next call.
+    # Only a mask without tensors is known to be the same in the next call.
     keeps = isinstance(found, list) and "geometry" in request.known.form
     masks = request.known.geometry if keeps else {}
     for tile, at in found:
         allowed = where = None
+        items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
         if not tile.full and isinstance(tile.keys, slice):
-            where = "allowed", tile.rows.start, tile.rows.stop, tile.keys.start, tile.keys.stop
+            where = "allowed", items, tile.rows.start, tile.rows.stop, tile.keys.start, tile.keys.stop
             allowed = masks.get(where)
         if not tile.full and allowed is None:
-            items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
             same = tile.rows, items
             if asked is not None and asked[0] == same and _same_keys(asked[1], tile.keys):
                 allowed = asked[2]
