@@ -156,7 +156,7 @@ def test_a_mask_with_tensors_that_hides_something_after_one_that_hid_nothing():
 
 
 @pytest.mark.parametrize("where", [Where(item=1), Where(head=1), Where(item=0, head=0), Where()])
-@pytest.mark.parametrize("heads", [2, 16])  # with 16, a tile of the longer call holds one item
+@pytest.mark.parametrize("heads", [2, 32])  # with 32, a tile of the longer call holds one item
 def test_a_mask_of_one_item_or_head_hides_nothing_of_another(where, heads):
     given = [torch.randn(2, heads, 9, 4, generator=seeded(1)) for _ in range(3)]
     for _ in range(2):
