@@ -1,9 +1,11 @@
 """A request: the arguments of `attend`, checked and with names resolved, as every engine receives them."""
 
 import dataclasses
+import functools
 import math
 from dataclasses import dataclass, field
 from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 import torch
@@ -107,11 +109,15 @@ class Request:
         kept: Parts | None = form.get("parts")
         if kept is None:
             _check_shapes(query, key, value)
-            parts = _parts(score, weights, _mask(mask, query, key), position)
+            if type(score) is type(weights) is str and type(mask) in (NoneType, str) and position is None:
+                parts = _parts_by_name(score, weights, mask)
+            else:
+                parts = _parts(score, weights, _mask(mask, query, key), position)
             _check_sizes(query, key, parts)
             if signed is not None:
-                form["parts"] = _without_operands(parts)
-                if not operands(parts.mask):
+                constant = not signed[1]
+                form["parts"] = parts if constant else _without_operands(parts)
+                if constant or not operands(parts.mask):
                     form["constant_mask"] = True
                     if query.shape[2] + key.shape[2] <= FEW_TOKENS:
                         form["geometry"] = {}
@@ -271,6 +277,12 @@ def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
         mask,
         _position(position),
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _parts_by_name(score: str, weights: str, mask: str | None) -> Parts:
+    """In decoding, in which every call has one key more."""
+    return _parts(score, weights, as_mask(mask), None)
 
 
 def _without_operands(parts: Parts) -> Parts:
