@@ -25,7 +25,7 @@ FEW_TOKENS = 2**14  # queries and keys together, of which what takes memory is r
 FEW_PAIRS, FEW_IN_ALL = 2**16, 2**22  # likewise where it takes memory for each pair of a head, or each tile
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Known:
     """What is known of a call, in three dictionaries, each by name.
 

@@ -355,8 +355,8 @@ def _position(position: Any) -> Position:
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
     """Check the shapes of the three tensors against each other."""
-    (batch, heads), (key_batch, key_heads, keys) = query.shape[:2], key.shape[:3]
-    if (key_batch, key_heads, keys) != value.shape[:3] or key_batch != batch:
+    heads, key_heads = query.shape[1], key.shape[1]
+    if key.shape[:3] != value.shape[:3] or key.shape[0] != query.shape[0]:
         _refuse_shapes(query, key, value)
     if heads != key_heads and (key_heads == 0 or heads % key_heads):
         raise ArgumentError(
