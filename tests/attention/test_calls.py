@@ -17,7 +17,7 @@ def counted():
 MOST = {
     ("scaled_dot", "none", 128): (6, 60),
     ("scaled_dot", "causal", 128): (30, 66),
-    ("scaled_dot", "window", 128): (68, 180),
+    ("scaled_dot", "window", 128): (56, 160),
     ("additive", "none", 128): (60, 160),
     ("additive", "causal", 128): (66, 175),
     ("additive", "none", 1): (60, 160),

@@ -135,7 +135,8 @@ class _Recomputing(Computation):
     def request(self, *tensors: Tensor) -> Request:
         query, key, value, *rest = tensors
         parts = unflatten_part(self.spec, rest)
-        return Request(query, key, value, parts, self.dropout, self.seed, _outside_transforms(self.known))
+        # What is found inside a transform must not be kept.
+        return Request(query, key, value, parts, self.dropout, self.seed, Known() if in_transform() else self.known)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         return (self.engine.forward(self.whole.pop()),)
@@ -161,7 +162,7 @@ class _Saving(Computation):
 
     def request(self, *tensors: Tensor) -> Request:
         query, key, value = tensors
-        return Request(query, key, value, self.parts, 0.0, 0, _outside_transforms(self.known))
+        return Request(query, key, value, self.parts, 0.0, 0, Known() if in_transform() else self.known)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         return self.engine.forward_and_save(self.request(*tensors))
@@ -172,11 +173,6 @@ class _Saving(Computation):
         with no_autocast(grad_output):
             found = self.engine.backward_from_saved(self.request(*tensors), grad_output, *saved)
         return [found[i] for i in needed]
-
-
-def _outside_transforms(known: Known) -> Known:
-    """What is known of a request; inside a transform nothing, since what is found there must not be kept."""
-    return Known() if in_transform() else known
 
 
 def as_gradient_of(tensor: Tensor, gradient: Tensor | None) -> Tensor:

@@ -48,10 +48,16 @@ def vjp_through_reduction(
         return [*three, *[None] * len(operands(parts))]
     of_mask: Gradients = [None] * len(operands(parts.mask))
     query, key = request.positioned()
-    keeps = getattr(parts.score, "keeps_vectors", False)
-    if query is request.query and key is request.key and (keeps or optional_method(parts.score, "reduce") is None):
+    reduce_vjp = optional_method(parts.score, "reduce_vjp", "reduce")
+    is_unmoved = query is request.query and key is request.key
+    if is_unmoved and (reduce_vjp is not None or optional_method(parts.score, "reduce") is None):
         found = compute(*request.reduced())
-        return [found.query, found.key, found.value, *found.score, *found.weights, *of_mask, *found.position]
+        of_query, of_key, of_score = found.query, found.key, found.score
+        if reduce_vjp is not None:
+            of_query, of_key, *of_score = reduce_vjp(of_query, of_key, *of_score)
+        if found.unreduced_query is not None or found.unreduced_key is not None:
+            of_query, of_key = added(of_query, found.unreduced_query), added(of_key, found.unreduced_key)
+        return [of_query, of_key, found.value, *of_score, *found.weights, *of_mask, *found.position]
 
     depends_on = Differentiable(parts.score, parts.position)
     specs: list[Any] = []
