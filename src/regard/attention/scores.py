@@ -7,8 +7,8 @@ Optional methods make it faster:
 - `reduce(query, key) -> (score, query, key)`: a simpler score of other vectors with the same result, by work that grows
   with n rather than n x n. It is called once, before a request is divided into tiles, with (batch, head, length,
   feature).
-- `reduce_vjp(grad_query, grad_key, *grads of its operands)`, of the package's own scores: the gradients of what `reduce`
-  was given and of the operands, from those of what it returned. Without it, autograd finds them.
+- `reduce_vjp(grad_query, grad_key, *grads of its operands)`, of the package's own scores: the gradients of what
+  `reduce` was given and of the operands, from those of what it returned. Without it, autograd finds them.
 - `vjp(grad_scores, query, key) -> (grad_query, grad_key, *grads of its operands)`: a hand-written gradient. An
   operand's gradient has the operand's shape after `select`.
 - `select(heads) -> score`: the score for these heads, (group,), if it has parameters for each head.
