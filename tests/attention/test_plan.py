@@ -6,7 +6,7 @@ import torch
 from attention.cases import MASK_EXAMPLES, SIZES, Case, Size, seeded
 from attention.comparing import request_of
 from regard.attention import Additive, Budget, Edges, TopK, Window, attend, plan
-from regard.attention.costs import cost, seconds
+from regard.attention.engines import ENGINES
 from regard.attention.engines.blocked.tiles import extent, tiles
 from regard.errors import RefusedError
 from regard.modules.efficient import Strided
@@ -56,7 +56,7 @@ def test_to_choose_lists_no_tiles(monkeypatch):
     def never(*arguments):
         raise AssertionError("tiles were listed")
 
-    monkeypatch.setattr("regard.attention.costs.tiles", never)
+    monkeypatch.setattr("regard.attention.engines.blocked.costs.tiles", never)
     graph = Edges(torch.randint(2000, (2, 8000)))
     for options in ({"mask": graph}, {"mask": Window(3, 3)}, {"weights": "entmax"}, {"mask": "causal", "dropout": 0.1}):
         query = heads(2000)
@@ -80,10 +80,10 @@ def test_more_work_takes_longer():
         for weights in ("softmax", "entmax")
     ]
     for engine in ("blocked", "dense"):
-        times = [seconds(engine, request) for request in requests]
+        times = [ENGINES[engine].seconds(request) for request in requests]
         assert times == sorted(times), engine
         assert all(time > 0 for time in times)
-    short, long = (cost("blocked", request) for request in (requests[0], requests[2]))
+    short, long = (ENGINES["blocked"].cost(request) for request in (requests[0], requests[2]))
     assert long.work > 32 * short.work
 
 

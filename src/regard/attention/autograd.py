@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.engines import blocked
-from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.known import Known
+from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.attention.precision import no_autocast
 from regard.attention.pytorch_internals import default_device, in_transform
 from regard.attention.request import Parts, Request
@@ -83,15 +84,21 @@ def run_recomputing(request: Request, engine: Any) -> Tensor:
         request: with as many heads of key and value as of query.
         engine: an engine with forward(request) and backward(request, grad_output).
     """
-    if torch.is_grad_enabled():
+    form = request.known.form
+    if torch.is_grad_enabled() and "parts" not in form:
         blocked.refuse_captured(request)
     if not request.differentiable:
         return engine.forward(request)
-    parts, operands = flatten_part(request.parts)
+    if "spec" not in form:
+        form["spec"], found = flatten_part(request.parts)
+    else:
+        found = operands(request.parts)
     # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
-    operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]
-    computation = _Recomputing(parts, request.dropout, request.seed, engine, default_device())
-    return apply(computation, request.query, request.key, request.value, *operands)
+    given = [tensor.clone() if tensor.is_inference() else tensor for tensor in found] if found else []
+    computation = _Recomputing(
+        form["spec"], request.dropout, request.seed, request.known, engine, [request], default_device()
+    )
+    return apply(computation, request.query, request.key, request.value, *given)
 
 
 def run_saving(request: Request, engine: ModuleType) -> Tensor:
@@ -103,46 +110,59 @@ def run_saving(request: Request, engine: ModuleType) -> Tensor:
             `backward_from_saved(request, grad_output, output, *saved) -> gradients of query, key and value`.
     """
     # The position's change of query and key has been applied; such an engine supports no other hooks.
-    computation = _Saving(request.parts.without_position, request._cache, engine)
+    computation = _Saving(request.parts.without_position, request.known, engine)
     return apply(computation, request.query, request.key, request.value)
 
 
 @dataclass(frozen=True)
 class _Recomputing(Computation):
-    """By an engine that saves only its inputs. `parts`: the spec of the request's parts."""
+    """By an engine that saves only its inputs.
 
-    parts: Any
+    Attributes:
+        spec: that of the request's parts.
+        known: what is known of the request.
+        whole: the request itself until the forward pass has taken it; autograd saves its tensors for backward.
+    """
+
+    spec: Any
     dropout: float
     seed: int
+    known: Known
     engine: Any
+    whole: list[Request]
     device: torch.device | None
 
     def request(self, *tensors: Tensor) -> Request:
-        query, key, value, *operands = tensors
-        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed)
+        query, key, value, *rest = tensors
+        parts = unflatten_part(self.spec, rest)
+        # What is found inside a transform must not be kept.
+        return Request(query, key, value, parts, self.dropout, self.seed, Known() if in_transform() else self.known)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        return (self.engine.forward(self.request(*tensors)),)
+        return (self.engine.forward(self.whole.pop()),)
 
     def backward(
         self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
     ) -> Sequence[Tensor]:
         with no_autocast(grad_output), self.on_device():
             found = self.engine.backward(self.request(*tensors), grad_output)
-        return [as_gradient_of(tensors[i], found[i]) for i in needed]
+        for i in needed:
+            if found[i] is None or found[i].dtype != tensors[i].dtype:
+                found[i] = as_gradient_of(tensors[i], found[i])
+        return [found[i] for i in needed]
 
 
 @dataclass(frozen=True)
 class _Saving(Computation):
-    """By an engine that saves intermediate results. `cache`: that of the request."""
+    """By an engine that saves intermediate results. `known`: what is known of the request."""
 
     parts: Parts
-    cache: dict[str, Any]
+    known: Known
     engine: ModuleType
 
     def request(self, *tensors: Tensor) -> Request:
         query, key, value = tensors
-        return Request(query, key, value, self.parts, 0.0, 0, self.cache)
+        return Request(query, key, value, self.parts, 0.0, 0, Known() if in_transform() else self.known)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         return self.engine.forward_and_save(self.request(*tensors))

@@ -30,7 +30,9 @@ __all__ = ["attend", "is_tracing"]
 
 def is_tracing(query: Tensor) -> bool:
     """Whether tensor values are unavailable: in a function being compiled or exported, or on fake and meta tensors."""
-    return torch.compiler.is_compiling() or is_fake(query) or getattr(query, "is_meta", False)
+    if torch.compiler.is_compiling() or getattr(query, "is_meta", False):
+        return True
+    return type(query) is not Tensor and is_fake(query)
 
 
 def attend(

@@ -18,6 +18,7 @@ from torch import Tensor
 from regard.errors import ArgumentError, UnknownNameError
 
 __all__ = [
+    "CONSTANTS",
     "Differentiable",
     "Slot",
     "flatten_part",
@@ -25,6 +26,7 @@ __all__ = [
     "map_operands",
     "operands",
     "optional_method",
+    "part_of",
     "resolve",
     "select",
     "unflatten_part",
@@ -58,24 +60,39 @@ def flatten_part(part: Any) -> tuple[Any, tuple[Tensor, ...]]:
 
 def unflatten_part(spec: Any, tensors: Sequence[Tensor]) -> Any:
     """Rebuild a part from its spec and operands; the inverse of `flatten_part`."""
-    return _replace(Slot, lambda slot: tensors[slot.index], spec)
+    return _replace(Slot, lambda slot: tensors[slot.index], spec) if tensors else spec
 
 
 def operands(part: Any) -> tuple[Tensor, ...]:
     """The tensors that a part computes with."""
+    # A loop, since several steps of a call ask, and mostly there are none.
     found: list[Tensor] = []
-
-    def collect(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    map_operands(collect, part)
+    todo = [part]
+    while todo:
+        each = todo.pop()
+        kind = type(each)
+        if kind in CONSTANTS:
+            continue
+        if isinstance(each, Tensor):
+            found.append(each)
+        elif kind is tuple:
+            todo += reversed(each)
+        elif isinstance(each, torch.nn.Module) and hasattr(each, "part"):
+            todo.append(each.part())  # pyright: ignore[reportCallIssue]
+        else:
+            for name in reversed(_fields(kind)):
+                todo.append(getattr(each, name))
     return tuple(found)
 
 
 def map_operands(function: Callable[[Tensor], Tensor], part: Any) -> Any:
     """The part with the result of a function in place of each of its operands."""
     return _replace(Tensor, function, part)
+
+
+def part_of(module: torch.nn.Module) -> Any:
+    """What a module with parameters computes with; the module itself if it is a part as it is."""
+    return module.part() if hasattr(module, "part") else module  # pyright: ignore[reportCallIssue]
 
 
 class Differentiable:
@@ -160,7 +177,7 @@ def is_builtin(part: Any) -> bool:
 
 
 # What most fields hold. They are no parts, so they needn't be searched for tensors, which every call would pay for.
-_CONSTANTS = (type(None), bool, int, float, str)
+CONSTANTS = frozenset((type(None), bool, int, float, str))
 
 
 def _replace(kind: type, function: Callable[[Any], Any], part: Any) -> Any:
@@ -170,19 +187,37 @@ def _replace(kind: type, function: Callable[[Any], Any], part: Any) -> Any:
     if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
         return _replace(kind, function, part.part())  # pyright: ignore[reportCallIssue]
     if type(part) is tuple:
-        return tuple([item if type(item) in _CONSTANTS else _replace(kind, function, item) for item in part])
-    changes = []
+        return tuple([item if _is_leaf(type(item), kind) else _replace(kind, function, item) for item in part])
+    changes: dict[str, Any] = {}
     for name in _fields(type(part)):
         old = getattr(part, name)
-        if type(old) not in _CONSTANTS and (new := _replace(kind, function, old)) is not old:
-            changes.append((name, new))
+        if isinstance(old, kind):
+            new = function(old)
+        elif _is_leaf(type(old), kind):
+            continue
+        else:
+            new = _replace(kind, function, old)
+        if new is not old:
+            changes[name] = new
     if not changes:
         return part
-    # A copy rather than `dataclasses.replace`, since the part's own checks expect a tensor, not a slot.
+    # Unlike `dataclasses.replace`, a copy makes no checks, which expect a tensor, not a slot.
+    kind = type(part)
+    if kind.__module__.startswith("regard."):
+        changed = object.__new__(kind)
+        vars(changed).update(vars(part), **changes)
+        return changed
     changed = copy.copy(part)
-    for name, new in changes:
+    for name, new in changes.items():
         object.__setattr__(changed, name, new)
     return changed
+
+
+@functools.cache
+def _is_leaf(kind: type, wanted: type) -> bool:
+    """Whether nothing of the wanted kind can be in something of this kind."""
+    holds = kind is tuple or issubclass(kind, (wanted, torch.nn.Module)) or bool(_fields(kind))
+    return kind in CONSTANTS or not holds
 
 
 @functools.cache
@@ -209,8 +244,8 @@ def resolve(kind: str, part: Any, known: Mapping[str, Any], method: str = "__cal
         if part not in known:
             raise UnknownNameError(kind, part, known)
         return _named(kind, part, known[part])
-    if isinstance(part, torch.nn.Module) and hasattr(part, "part"):
-        part = part.part()  # pyright: ignore[reportCallIssue]
+    if isinstance(part, torch.nn.Module):
+        part = part_of(part)
     if type(part).__module__.startswith(_OTHER_HOMES[kind]) and is_builtin(part):
         raise ArgumentError(
             f"`{kind}` must be one of {', '.join(known)}, or of your own, but is {type(part).__name__} of "

@@ -1,7 +1,6 @@
 """The plan of a request: which engine runs it and why, why the others don't, and what it costs."""
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +8,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.costs import KERNELS, cost, seconds
-from regard.attention.engines import AUTO, ENGINES, fused
+from regard.attention.engines import AUTO, ENGINES
 from regard.attention.keywords import NoSuch, refuse_keywords
 from regard.attention.masks import And, Mask, Not, Or, Predicate
 from regard.attention.positions import Position
@@ -21,7 +19,6 @@ from regard.errors import RefusedError, UnknownNameError
 __all__ = ["Plan", "choose", "plan"]
 
 FEW_PAIRS = 2**20  # below this, estimating the costs would take longer than it saves
-MIN_SPEEDUP = 2.0  # over PyTorch's kernel, by estimate, for another engine to be chosen in its stead
 
 
 @dataclass(frozen=True)
@@ -85,19 +82,41 @@ def choose(request: Request, engine: str) -> str:
                 f"`engine` {engine!r} can't do this request: {reason}. Use engine='auto', which takes one that can."
             )
         return engine
+    form, numbers = request.known.form, request.known.numbers
+    name, needs_finite = form.get("engine", (None, False))
+    if name is not None and (not needs_finite or request.finite):
+        return name
+    name = _chosen(request)
+    # It holds for the next call if no refusal asked for numbers, or only whether they are finite, as they mostly are.
+    if "constant_mask" in form and (not numbers or (numbers.keys() == {"finite"} and numbers["finite"])):
+        form["engine"] = name, bool(numbers)
+    return name
+
+
+def _chosen(request: Request) -> str:
+    """What `auto` takes."""
     in_order = _takes_the_first(request)
     able = []
     for name in AUTO:
         if ENGINES[name].refuse(request) is None:
-            # No engine is faster than PyTorch's kernel unless the kernel computes mostly padding.
-            if in_order or (name == "fused" and not fused.computes_padding(request)):
+            if in_order or _is_fastest(name, request):
                 return name
             able.append(name)
     if len(able) == 1:
         return able[0]
-    times = {name: seconds(name, request) for name in able}
-    fastest = min(times, key=lambda name: times[name])
-    return "fused" if times.get("fused", math.inf) <= MIN_SPEEDUP * times[fastest] else fastest
+    times = {name: ENGINES[name].seconds(request) for name in able}
+    return next(name for name in able if times[name] <= _min_speedup(name) * min(times.values()))
+
+
+def _is_fastest(name: str, request: Request) -> bool:
+    """Whether an engine knows that no other is faster."""
+    asked = getattr(ENGINES[name], "is_fastest", None)
+    return asked is not None and asked(request)
+
+
+def _min_speedup(name: str) -> float:
+    """How many times as fast as an engine another must be by estimate to be chosen in its stead."""
+    return getattr(ENGINES[name], "MIN_SPEEDUP", 1.0)
 
 
 def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
@@ -111,18 +130,18 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
         why = "the only one that can"
     elif _takes_the_first(request):
         why = "the first in order of speed that can"
-    elif name == "fused" and fused.computes_padding(request):
+    elif _min_speedup(name) > 1.0 and not _is_fastest(name, request):
         why = "no other engine is faster for certain, by estimate"
     else:
         why = "the fastest of those that can, by estimate"
-    own = seconds(name, request)
+    own = ENGINES[name].seconds(request)
     for other in able:
-        times = seconds(other, request) / own
+        times = ENGINES[other].seconds(request) / own
         if engine != "auto":
             others[other] = "another was asked for by name"
         elif _takes_the_first(request):
             others[other] = f"{name} comes before it where there is little to compute"
-        elif name == "fused" and times < 1:
+        elif times < 1:
             others[other] = "by estimate it isn't twice as fast as PyTorch's kernel, so it isn't faster for certain"
         else:
             others[other] = f"it would take {times:.{0 if times >= 10 else 1}f} times as long, by estimate"
@@ -186,7 +205,7 @@ def plan(
 def _described(request: Request, engine: str, why: str, refused: dict[str, str]) -> Plan:
     batch, heads, queries, feature = request.query.shape
     keys, value = request.value.shape[2:]
-    estimate = cost(engine, request)
+    estimate = ENGINES[engine].cost(request)
     return Plan(
         engine=engine,
         why=why,
@@ -201,7 +220,7 @@ def _described(request: Request, engine: str, why: str, refused: dict[str, str])
         tiles=estimate.tiles,
         work=estimate.work,
         memory=estimate.memory,
-        kernels=KERNELS if engine == "jit" else 0,
+        kernels=estimate.kernels,
         slow=tuple(_slow(request)),
     )
 

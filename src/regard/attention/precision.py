@@ -5,7 +5,9 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
-__all__ = ["no_autocast", "wide_dtype"]
+__all__ = ["WIDE", "no_autocast", "wide_dtype"]
+
+WIDE = frozenset((torch.float32, torch.float64))  # the dtypes that are wide enough to sum in
 
 
 def wide_dtype(tensor: Tensor) -> torch.dtype:

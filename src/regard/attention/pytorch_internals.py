@@ -83,8 +83,11 @@ def default_device() -> torch.device | None:
 
     Autograd computes the gradients of a GPU's tensors in a thread of its own, in which none is set.
     """
-    devices = [mode.device for mode in function_modes() if isinstance(mode, DeviceContext)]
-    return devices[-1] if devices else None
+    for place in reversed(range(torch._C._len_torch_function_stack())):
+        mode: Any = torch._C._get_function_stack_at(place)
+        if isinstance(mode, DeviceContext):
+            return mode.device
+    return None
 
 
 def in_vmap() -> bool:

@@ -47,10 +47,17 @@ def vjp_through_reduction(
         three = map(torch.zeros_like, (request.query, request.key, request.value))
         return [*three, *[None] * len(operands(parts))]
     of_mask: Gradients = [None] * len(operands(parts.mask))
-    has_changed = any(a is not b for a, b in zip(request.positioned(), (request.query, request.key), strict=True))
-    if optional_method(parts.score, "reduce") is None and not has_changed:
-        found = compute(request, (request.query, request.key))
-        return [found.query, found.key, found.value, *found.score, *found.weights, *of_mask, *found.position]
+    query, key = request.positioned()
+    reduce_vjp = optional_method(parts.score, "reduce_vjp", "reduce")
+    is_unmoved = query is request.query and key is request.key
+    if is_unmoved and (reduce_vjp is not None or optional_method(parts.score, "reduce") is None):
+        found = compute(*request.reduced())
+        of_query, of_key, of_score = found.query, found.key, found.score
+        if reduce_vjp is not None:
+            of_query, of_key, *of_score = reduce_vjp(of_query, of_key, *of_score)
+        if found.unreduced_query is not None or found.unreduced_key is not None:
+            of_query, of_key = added(of_query, found.unreduced_query), added(of_key, found.unreduced_key)
+        return [of_query, of_key, found.value, *of_score, *found.weights, *of_mask, *found.position]
 
     depends_on = Differentiable(parts.score, parts.position)
     specs: list[Any] = []

@@ -4,17 +4,20 @@ import dataclasses
 import functools
 import math
 from dataclasses import dataclass, field
+from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attention.csr import Csr
-from regard.attention.masks import Causal, Dense, Mask, as_mask
-from regard.attention.parts import map_operands, operands, optional_method, resolve
+from regard.attention.known import FEW_TOKENS, Known, look_up, signature
+from regard.attention.masks import Dense, Mask, as_mask
+from regard.attention.parts import map_operands, operands, optional_method, part_of, resolve
 from regard.attention.positional_encodings import INPUT_POSITIONS, PositionalEncoding
 from regard.attention.positions import POSITIONS, Position
-from regard.attention.precision import wide_dtype
+from regard.attention.precision import WIDE, wide_dtype
 from regard.attention.scores import SCORES, ScaledDot
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
@@ -68,7 +71,7 @@ class Request:
     parts: Parts
     dropout: float
     seed: int
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    known: Known = field(default_factory=Known, repr=False)
 
     @classmethod
     def of(
@@ -89,23 +92,45 @@ class Request:
         Raises:
             ArgumentError: an argument can't be used.
         """
-        _check_tensors(query, key, value)
+        if not _are_alike(query, key, value):
+            _refuse_tensors(query, key, value)
         if not isinstance(dropout, int | float) or not 0.0 <= dropout <= 1.0:
             raise ArgumentError(f"`dropout` must be a share from 0 to 1, but is {dropout!r}.")
         if type(seed) is not int:
             raise ArgumentError(f"`seed` must be a whole number or None, but is {seed!r}.")
-        if isinstance(score, str) and isinstance(weights, str) and position is None and type(mask) in _UNCHECKED_MASKS:
-            parts = _parts_by_name(score, weights, mask)
+        if isinstance(score, nn.Module):
+            score = part_of(score)
+        if isinstance(weights, nn.Module):
+            weights = part_of(weights)
+        if isinstance(position, nn.Module):
+            position = part_of(position)
+        signed = signature(score, weights, mask, position)
+        form = {} if signed is None else look_up(query, key, value, signed[0], dropout > 0)
+        kept: Parts | None = form.get("parts")
+        if kept is None:
+            _check_shapes(query, key, value)
+            if type(score) is type(weights) is str and type(mask) in (NoneType, str) and position is None:
+                parts = _parts_by_name(score, weights, mask)
+            else:
+                parts = _parts(score, weights, _mask(mask, query, key), position)
+            _check_sizes(query, key, parts)
+            if signed is not None:
+                constant = not signed[1]
+                form["parts"] = parts if constant else _without_operands(parts)
+                if constant or not operands(parts.mask):
+                    form["constant_mask"] = True
+                    if query.shape[2] + key.shape[2] <= FEW_TOKENS:
+                        form["geometry"] = {}
+        elif signed is None or not signed[1]:
+            parts = kept
         else:
-            parts = _parts(score, weights, _mask(mask, query, key), position)
-        check = optional_method(parts.score, "check") or _check_sizes
-        check(query.shape[-1], key.shape[-1], query.shape[1])
-        fits = optional_method(parts.weights, "check")
-        if fits is not None:
-            fits(query.shape[1])
-        if parts.position is not _NO_POSITION:
-            parts.position.check(query.shape[1], Sizes(query.shape[0], query.shape[2], key.shape[2]))
-        return cls(query, key, value, parts, float(dropout), seed)
+            parts = Parts(
+                kept.score or score,
+                kept.weights or weights,
+                kept.mask or _mask(mask, query, key),
+                kept.position or position,
+            )
+        return cls(query, key, value, parts, float(dropout), seed, Known({}, form.get("geometry", {}), form))
 
     @property
     def expanded(self) -> "Request":
@@ -121,32 +146,49 @@ class Request:
         """Whether a gradient may be needed."""
         if not torch.is_grad_enabled():
             return False
-        three = self.query.requires_grad or self.key.requires_grad or self.value.requires_grad
-        return three or any(tensor.requires_grad for tensor in operands(self.parts))
+        if self.query.requires_grad or self.key.requires_grad or self.value.requires_grad:
+            return True
+        return any(map(attrgetter("requires_grad"), operands(self.parts)))
 
     @property
     def sizes(self) -> Sizes:
         """The sizes as masks see them."""
-        return self.cached(
-            "sizes", lambda: self.parts.sizes(self.query.shape[0], self.query.shape[2], self.key.shape[2])
-        )
+        found = self.known.geometry.get("sizes")
+        if found is None:
+            found = self.parts.sizes(self.query.shape[0], self.query.shape[2], self.key.shape[2])
+            self.known.geometry["sizes"] = found
+        return found
 
     @property
     def spans(self) -> Spans:
         """Between which keys the allowed keys of each query lie."""
-        return self.cached("spans", lambda: self.parts.mask.spans(self.sizes))
+        found = self.known.geometry.get("spans")
+        if found is None:
+            found = self.known.geometry["spans"] = self.parts.mask.spans(self.sizes)
+        return found
 
     @property
     def edges(self) -> Csr | None:
         """The allowed pairs as sorted lists, if the mask lists them."""
-        return self.cached("edges", lambda: self.parts.mask.edges(self.sizes))
+        known = self.known
+        if "edges" in known.geometry:
+            return known.geometry["edges"]
+        if "edges" not in known.numbers:
+            found = self.parts.mask.edges(self.sizes)
+            few = found is None or len(found.keys) <= FEW_TOKENS
+            # Long lists live as long as the call.
+            (known.geometry if few else known.numbers)["edges"] = found
+            return found
+        return known.numbers["edges"]
 
     @property
     def hides_nothing(self) -> bool:
         """Whether the mask is known to allow every pair."""
-        return type(self.parts.mask) is Dense or self.cached(
-            "hides_nothing", lambda: self.parts.mask.hides_nothing(self.sizes)
-        )
+        found = self.known.geometry.get("hides_nothing")
+        if found is None:
+            found = type(self.parts.mask) is Dense or self.parts.mask.hides_nothing(self.sizes)
+            self.known.geometry["hides_nothing"] = found
+        return found
 
     @property
     def finite(self) -> bool:
@@ -154,12 +196,16 @@ class Request:
 
         If not, hidden pairs must be kept out of the products: 0 x NaN is NaN.
         """
-        return self.cached("finite", self._is_finite)
-
-    def _is_finite(self) -> bool:
-        query, key, value = _norms(self.query, self.key, self.value)
-        factor = max(1.0, _magnitude(self.parts.score, "scale") / _magnitude(self.parts.weights, "temperature"))
-        return math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
+        found = self.known.numbers.get("finite")
+        if found is None:
+            query, key, value = _norms(self.query, self.key, self.value)
+            factor = self.known.form.get("factor")
+            if factor is None:
+                factor = max(1.0, _magnitude(self.parts.score, "scale") / _magnitude(self.parts.weights, "temperature"))
+                self.known.form["factor"] = factor
+            found = math.isfinite(value) and query * key * factor <= torch.finfo(wide_dtype(self.query)).max
+            self.known.numbers["finite"] = found
+        return found
 
     @property
     def finite_parts(self) -> bool:
@@ -193,33 +239,36 @@ class Request:
         query and key, and what the score computes from each query and key alone. The results are in float32 or wider,
         and the value too: rounding them to half precision again would change the scores.
         """
-        query, key = unreduced = self.positioned()
         parts = self.parts
+        query, key = unreduced = (self.query, self.key) if type(parts.position) is Position else self.positioned()
         reduce = optional_method(parts.score, "reduce")
         if reduce is not None:
             # ScaledDot only scales the product, so query and key can stay in their dtype.
-            if type(parts.score) is not ScaledDot:
+            if query.dtype not in WIDE and type(parts.score) is not ScaledDot:
                 query, key = unreduced = _wide(query), _wide(key)
             score, query, key = reduce(query, key)
-            parts = Parts(score, parts.weights, parts.mask, parts.position)
+            if score is not parts.score:
+                parts = Parts(score, parts.weights, parts.mask, parts.position)
         value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
-        return Request(query, key, value, parts, self.dropout, self.seed, self._cache), unreduced
+        return Request(query, key, value, parts, self.dropout, self.seed, self.known), unreduced
 
     def positioned(self) -> tuple[Tensor, Tensor]:
         """Query and key after the position's change, in float32 or wider; unchanged if the position makes none."""
-        if not self.parts.position.overrides("heads"):
+        position = self.parts.position
+        if not position.overrides("heads"):
             return self.query, self.key
         query, key = _wide(self.query), _wide(self.key)
         # Computed where they are used: lengths on a GPU aren't waited for.
         positions = dataclasses.replace(self.sizes, device=self.query.device).positions.unsqueeze(1)
         columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
-        return self.parts.position.heads(query, key, positions, columns)
+        return position.heads(query, key, positions, columns)
 
     def cached(self, name: str, compute: Any) -> Any:
-        """The result of `compute`, cached under a name and shared by all requests derived from this one."""
-        if name not in self._cache:
-            self._cache[name] = compute()
-        return self._cache[name]
+        """What `compute` finds in the numbers of this call, shared by all requests derived from this one."""
+        numbers = self.known.numbers
+        if name not in numbers:
+            numbers[name] = compute()
+        return numbers[name]
 
 
 def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
@@ -231,13 +280,17 @@ def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
     )
 
 
-# Masks without tensors to check against a request; with these the parts are looked up, which decoding depends on.
-_UNCHECKED_MASKS = (type(None), str, Dense, Causal)
-
-
 @functools.lru_cache(maxsize=256)
-def _parts_by_name(score: str, weights: str, mask: Any) -> Parts:
+def _parts_by_name(score: str, weights: str, mask: str | None) -> Parts:
+    """In decoding, in which every call has one key more."""
     return _parts(score, weights, as_mask(mask), None)
+
+
+def _without_operands(parts: Parts) -> Parts:
+    """The parts, with None in place of those that hold tensors."""
+    four = parts.score, parts.weights, parts.mask, parts.position
+    kept: list[Any] = [None if operands(each) else each for each in four]
+    return Parts(*kept)
 
 
 def _wide(tensor: Tensor) -> Tensor:
@@ -246,25 +299,24 @@ def _wide(tensor: Tensor) -> Tensor:
 
 def _norms(*tensors: Tensor) -> list[float]:
     """The Euclidean norm of each tensor; infinite where the squares overflow, NaN where there is NaN."""
-    squares = [_square(tensor.detach()) for tensor in tensors]
+    squares: list[Tensor] = []
+    for tensor in tensors:
+        # On a CPU the library's inner product is the fastest; neither makes a temporary.
+        if tensor.is_cpu and tensor.dtype in WIDE and tensor.is_contiguous():
+            flat = tensor.detach().view(-1)
+            squares.append(torch.dot(flat, flat))
+        else:
+            norm = torch.linalg.vector_norm(tensor.detach(), dtype=wide_dtype(tensor))
+            squares.append(norm.square())
     try:
         # From a GPU all at once: each transfer waits for what was queued before.
-        numbers = [each.item() for each in squares] if tensors[0].is_cpu else torch.stack(squares).tolist()
-        return [math.sqrt(number) for number in numbers]
+        numbers = map(Tensor.item, squares) if tensors[0].is_cpu else torch.stack(squares).tolist()
+        return list(map(math.sqrt, numbers))
     except RuntimeError as error:
         raise RefusedError(
             "All weights at once (engine='dense', weigh) can't be computed under torch.vmap with a mask, because it "
             "must be checked whether the hidden values are finite. Use attend with engine='auto', or no mask."
         ) from error
-
-
-def _square(tensor: Tensor) -> Tensor:
-    """The sum of a tensor's squares, (): one pass without a temporary."""
-    wide = wide_dtype(tensor)
-    # On a CPU the library's inner product is the fastest.
-    if tensor.dtype == wide and tensor.is_cpu and tensor.is_contiguous():
-        return torch.dot(tensor.view(-1), tensor.view(-1))
-    return torch.linalg.vector_norm(tensor, dtype=wide).square()
 
 
 def _magnitude(part: Any, name: str) -> float:
@@ -302,17 +354,26 @@ def _position(position: Any) -> Position:
     return wrapped(UserPosition, part)
 
 
-def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Check the three tensors against each other."""
-    if not _are_alike(query, key, value):
-        _refuse_tensors(query, key, value)
-    (batch, heads), (key_batch, key_heads, keys) = query.shape[:2], key.shape[:3]
-    if (key_batch, key_heads, keys) != value.shape[:3] or key_batch != batch:
+def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Check the shapes of the three tensors against each other."""
+    heads, key_heads = query.shape[1], key.shape[1]
+    if key.shape[:3] != value.shape[:3] or key.shape[0] != query.shape[0]:
         _refuse_shapes(query, key, value)
     if heads != key_heads and (key_heads == 0 or heads % key_heads):
         raise ArgumentError(
             f"`query` must have a multiple of the {key_heads} heads of `key` (grouped queries), but has {heads}."
         )
+
+
+def _check_sizes(query: Tensor, key: Tensor, parts: Parts) -> None:
+    """Check the parts against the sizes, except for the mask."""
+    check = optional_method(parts.score, "check") or _check_feature_sizes
+    check(query.shape[-1], key.shape[-1], query.shape[1])
+    fits = optional_method(parts.weights, "check")
+    if fits is not None:
+        fits(query.shape[1])
+    if parts.position is not _NO_POSITION:
+        parts.position.check(query.shape[1], Sizes(query.shape[0], query.shape[2], key.shape[2]))
 
 
 def _are_alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -373,6 +434,6 @@ def _refuse_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
     )
 
 
-def _check_sizes(query_size: int, key_size: int, heads: int) -> None:
+def _check_feature_sizes(query_size: int, key_size: int, heads: int) -> None:
     if query_size != key_size:
         raise ArgumentError(f"`key` must have the feature size of `query`, {query_size}, but has {key_size}.")

@@ -7,6 +7,8 @@ Optional methods make it faster:
 - `reduce(query, key) -> (score, query, key)`: a simpler score of other vectors with the same result, by work that grows
   with n rather than n x n. It is called once, before a request is divided into tiles, with (batch, head, length,
   feature).
+- `reduce_vjp(grad_query, grad_key, *grads of its operands)`, of the package's own scores: the gradients of what
+  `reduce` was given and of the operands, from those of what it returned. Without it, autograd finds them.
 - `vjp(grad_scores, query, key) -> (grad_query, grad_key, *grads of its operands)`: a hand-written gradient. An
   operand's gradient has the operand's shape after `select`.
 - `select(heads) -> score`: the score for these heads, (group,), if it has parameters for each head.
@@ -94,6 +96,9 @@ class ScaledDot:
     def reduce(self, query: Tensor, key: Tensor) -> tuple[Score, Tensor, Tensor]:
         return _scaled(query.shape[-1]), query, key
 
+    def reduce_vjp(self, grad_query: Tensor, grad_key: Tensor) -> tuple[Tensor, Tensor]:
+        return grad_query, grad_key
+
 
 @functools.cache
 def _scaled(size: int) -> Dot:
@@ -152,6 +157,11 @@ class Additive:
             return self, query, key
         bias = self.bias.to(query.dtype).unsqueeze(-2)
         return Additive(self.vector, None, self.activation, self.slope), query + bias, key
+
+    def reduce_vjp(self, grad_query: Tensor, grad_key: Tensor, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        if self.bias is None:
+            return grad_query, grad_key, *grads
+        return grad_query, grad_key, *grads, _summed_to(grad_query.sum(-2), self.bias)
 
     def vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor) -> tuple[Tensor, ...]:
         core, query, key = self.reduce(query, key)

@@ -101,6 +101,8 @@ class Softmax:
         return grad_scores.div_(_by_head(self.temperature, weights)), grad_temperature
 
     def select(self, heads: Tensor) -> "Softmax":
+        if not isinstance(self.temperature, Tensor):
+            return self
         chosen = _selected(self.temperature, heads)
         return self if chosen is self.temperature else dataclasses.replace(self, temperature=chosen)
 

@@ -1,4 +1,4 @@
-"""The engines: modules with `refuse(request)`, and either `run(request)` or `forward` and `backward`.
+"""The engines: modules with `refuse`, `seconds` and `cost` of a request, and either `run` or `forward` and `backward`.
 
 `dense` is the reference implementation: it takes quadratic memory and is never chosen by `auto`.
 """

@@ -5,13 +5,22 @@ items of a batch, without a copy. The rows at both ends, whose windows are cut o
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.attention import autograd
+from regard.attention.costs import (
+    Cost,
+    bytes_of_output,
+    bytes_of_reduction,
+    features,
+    seconds_of_kernel,
+    width,
+)
+from regard.attention.engines import blocked
 from regard.attention.engines.fused import (
     backward_by_tiles,
     inner_product_refusal,
@@ -20,11 +29,12 @@ from regard.attention.engines.fused import (
     scale_of,
     widened,
 )
+from regard.attention.known import few_pairs
 from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
 from regard.attention.request import Request
 
-__all__ = ["backward_from_saved", "forward", "forward_and_save", "refuse", "run"]
+__all__ = ["backward_from_saved", "cost", "forward", "forward_and_save", "refuse", "run", "seconds"]
 
 MAX_ROWS, MIN_ROWS = 64, 32  # rows of a block: the more rows, the more keys outside of each row's window are computed
 MAX_GRADIENTS = 2**22  # numbers in the key gradients of one call, which holds them separately for each block
@@ -46,6 +56,21 @@ def refuse(request: Request) -> str | None:
     if not request.finite:
         return "a hidden NaN, infinity or huge number would leak through it"
     return None
+
+
+def seconds(request: Request) -> float:
+    """The estimated time on the machine that the speeds are from."""
+    return seconds_of_kernel(request, blocked.extent_of(request).pairs)
+
+
+def cost(request: Request) -> Cost:
+    """The cost, counted by the tiles that its blocks are about as large as."""
+    found, counts = blocked.counted(request)
+    # Tensors are made contiguous, and the kernel's output is copied.
+    three = request.query, request.key, request.value
+    numbers = request.query.numel() + sum(tensor.numel() for tensor in three if not tensor.is_contiguous())
+    memory = numbers * width(request) + bytes_of_reduction(request) + bytes_of_output(request)
+    return Cost(2 * sum(tile.pairs for tile in found) * features(request), memory, counts)
 
 
 def run(request: Request) -> Tensor:
@@ -143,8 +168,18 @@ class _KernelCall(NamedTuple):
         return tensor.as_strided((self.blocks, groups, length, size), strides, offset)
 
 
-def _calls(request: Request) -> Iterator[_KernelCall]:
-    """The kernel calls that make up a request, from the first row to the last."""
+def _calls(request: Request) -> Iterable[_KernelCall]:
+    """The kernel calls that make up a request, from the first row to the last; a list if there are few pairs."""
+    geometry, name = request.known.geometry, ("kernel_calls", request.query.dtype)
+    found = geometry.get(name)
+    if found is None:
+        found = _each_call(request)
+        if few_pairs(request.query, request.key):
+            found = geometry[name] = list(found)
+    return found
+
+
+def _each_call(request: Request) -> Iterator[_KernelCall]:
     window = _sliding_window(request)
     if window is None:
         return
@@ -196,9 +231,10 @@ class _SlidingWindow(NamedTuple):
 
 def _sliding_window(request: Request) -> _SlidingWindow | None:
     """The window that most rows see, or None."""
-    if "sliding_window" not in request._cache:
-        request._cache["sliding_window"] = _find_sliding_window(request)
-    return request._cache["sliding_window"]
+    geometry = request.known.geometry
+    if "sliding_window" not in geometry:
+        geometry["sliding_window"] = _find_sliding_window(request)
+    return geometry["sliding_window"]
 
 
 def _find_sliding_window(request: Request) -> _SlidingWindow | None:

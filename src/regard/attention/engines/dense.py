@@ -6,6 +6,7 @@ Written to be read. No other engine may import it.
 import torch
 from torch import Tensor
 
+from regard.attention.costs import CALL, TILE, Cost, bytes_of_output, bytes_per_pair, features, seconds_per_pair
 from regard.attention.dropout import keep_scale
 from regard.attention.masked_matmul import masked_matmul
 from regard.attention.masks import Dense, allows
@@ -14,12 +15,28 @@ from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 from regard.attention.sizes import Index
 
-__all__ = ["refuse", "run", "weigh"]
+__all__ = ["cost", "refuse", "run", "seconds", "weigh"]
 
 
 def refuse(request: Request) -> str | None:
     """The reference implementation refuses nothing; `auto` never chooses it, since it takes quadratic memory."""
     return None
+
+
+def seconds(request: Request) -> float:
+    """The estimated time on the machine that the speeds are from."""
+    return CALL + TILE + _count(request) * seconds_per_pair(request, compiled=False)
+
+
+def cost(request: Request) -> Cost:
+    """The cost: that of all pairs at once."""
+    memory = _count(request) * bytes_per_pair(request, compiled=False) + bytes_of_output(request)
+    return Cost(2 * _count(request) * features(request), memory, {"skipped": 0, "partial": 0, "full": 0})
+
+
+def _count(request: Request) -> int:
+    """How many pairs of query and key there are."""
+    return request.query.shape[:3].numel() * request.key.shape[2]
 
 
 def run(request: Request, rows: Tensor | None = None) -> Tensor:

@@ -15,6 +15,14 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.attention import autograd
+from regard.attention.costs import (
+    Cost,
+    bytes_of_output,
+    bytes_of_reduction,
+    features,
+    seconds_of_kernel,
+    width,
+)
 from regard.attention.engines import blocked
 from regard.attention.masks import And, Causal, Lengths
 from regard.attention.precision import wide_dtype
@@ -25,21 +33,26 @@ from regard.attention.user_parts import UserPosition
 from regard.attention.weights import Softmax
 
 __all__ = [
+    "MIN_SPEEDUP",
     "backward_by_tiles",
     "backward_from_saved",
-    "computes_padding",
+    "cost",
     "flash_forward",
     "forward",
     "forward_and_save",
     "inner_product_refusal",
+    "is_fastest",
     "loses_precision",
-    "pairs",
     "refuse",
     "rounds_gradients",
     "run",
     "scale_of",
+    "seconds",
     "widened",
 ]
+
+# By estimate, over this kernel, for another engine to be chosen in its stead.
+MIN_SPEEDUP = 2.0
 
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
 # Kernels with linear memory only: if no other is enabled, PyTorch raises instead of falling back to n x n.
@@ -98,12 +111,28 @@ def inner_product_refusal(request: Request) -> str | None:
     return None
 
 
-def computes_padding(request: Request) -> bool:
-    """Whether the kernel would compute padding, which tiles skip."""
-    return _hidden_by(request)[1] is not None
+def is_fastest(request: Request) -> bool:
+    """Whether no other engine is faster: the kernel doesn't compute padding, which tiles skip."""
+    return _hidden_by(request)[1] is None
 
 
-def pairs(request: Request) -> int:
+def seconds(request: Request) -> float:
+    """The estimated time on the machine that the speeds are from."""
+    return seconds_of_kernel(request, _pairs(request))
+
+
+def cost(request: Request) -> Cost:
+    """The cost. What the kernel skips is counted by tiles."""
+    _, counts = blocked.counted(request)
+    if not is_fastest(request):
+        counts["partial"], counts["skipped"] = counts["partial"] + counts["skipped"], 0
+    padded = request.query.shape[-1] != request.value.shape[-1]
+    numbers = padded * sum(tensor.numel() for tensor in (request.query, request.key, request.value))
+    memory = numbers * width(request) + bytes_of_reduction(request) + bytes_of_output(request)
+    return Cost(2 * _pairs(request) * features(request), memory, counts)
+
+
+def _pairs(request: Request) -> int:
     """How many pairs of query and key the kernel computes, including padding."""
     batch, heads, queries, _ = request.query.shape
     keys = request.key.shape[2]
@@ -120,9 +149,10 @@ def run(request: Request) -> Tensor:
     # The reduction is differentiated by ordinary autograd, since it is little work.
     reduced, _ = request.expanded.reduced()
     query, key, value = _padded(reduced)
-    padded = Request(query, key, value, reduced.parts, 0.0, 0, reduced._cache)
+    padded = Request(query, key, value, reduced.parts, 0.0, 0, reduced.known)
     output = autograd.run_saving(padded, sys.modules[__name__])
-    output = _cut(output, request.value.shape[-1])
+    if output.shape[-1] != request.value.shape[-1]:
+        output = output[..., : request.value.shape[-1]]
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
 
 
@@ -130,12 +160,12 @@ def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
     """The output, and the logsumexp of each row's scores, which the gradient needs."""
     causal, lengths = _hidden_by(request)
     three = request.query, request.key, request.value
-    bias = _key_bias(request, lengths)
+    bias = None if lengths is None else _key_bias(request, lengths)
     found = flash_forward(*three, causal=causal, bias=bias, scale=scale_of(request.parts))
     if found is None:
         # Where scores are so large, the gradient is computed by tiles too.
         return blocked.forward(request), request.query.new_zeros(request.query.shape[:3])
-    return _zero_empty_rows(found[0], request, lengths), found[1]
+    return found if lengths is None else (_zero_empty_rows(found[0], request, lengths), found[1])
 
 
 def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, logsumexp: Tensor) -> tuple[Tensor, ...]:
@@ -148,13 +178,14 @@ def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, l
         output, logsumexp = forward_and_save(request)
     causal, lengths = _hidden_by(request)
     three, scale = (request.query, request.key, request.value), scale_of(request.parts)
-    empty_rows = _empty_rows(request, lengths)
-    grad_output = (
-        grad_output.contiguous() if empty_rows is None else grad_output.masked_fill(empty_rows, 0.0).contiguous()
+    empty_rows = None if lengths is None else _empty_rows(request, lengths)
+    if empty_rows is not None:
+        grad_output = grad_output.masked_fill(empty_rows, 0.0)
+    bias = None if lengths is None else _key_bias(request, lengths)
+    found = flash_backward_kernel(
+        grad_output.contiguous(), *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale
     )
-    bias = _key_bias(request, lengths)
-    found = flash_backward_kernel(grad_output, *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale)
-    return tuple(grad.to(dtype) for grad in found)
+    return found if request.query.dtype == dtype else tuple([grad.to(dtype) for grad in found])
 
 
 def backward_by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ...]:
@@ -186,7 +217,7 @@ def widened(reduced: Request) -> Request:
     """The request in float32 or wider."""
     wide = wide_dtype(reduced.query)
     query, key, value = (tensor.to(wide) for tensor in (reduced.query, reduced.key, reduced.value))
-    return Request(query, key, value, reduced.parts, reduced.dropout, reduced.seed, reduced._cache)
+    return Request(query, key, value, reduced.parts, reduced.dropout, reduced.seed, reduced.known)
 
 
 def _largest_score(reduced: Request) -> float:
@@ -235,8 +266,9 @@ def forward(request: Request) -> Tensor:
     if groups_queries:
         query = query.reshape(batch, shared, heads // shared * queries, query.shape[-1])
     scale = scale_of(reduced.parts)
-    if query.device.type == "cpu":
-        found = flash_forward(query, key, value, causal=causal, bias=_key_bias(reduced, lengths), scale=scale)
+    if query.is_cpu:
+        bias = None if lengths is None else _key_bias(reduced, lengths)
+        found = flash_forward(query, key, value, causal=causal, bias=bias, scale=scale)
         if found is None:
             return blocked.forward(request.expanded)
         output = found[0]
@@ -246,7 +278,9 @@ def forward(request: Request) -> Tensor:
         output = _linear_attention(query, key, value, causal=causal, bias=bias, scale=scale)
     if groups_queries:
         output = output.reshape(batch, heads, queries, output.shape[-1])
-    return _zero_empty_rows(_cut(output, width), request, lengths).to(request.query.dtype)
+    if output.shape[-1] != width:
+        output = output[..., :width]
+    return (output if lengths is None else _zero_empty_rows(output, request, lengths)).to(request.query.dtype)
 
 
 def _without_padding(tensor: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
@@ -276,20 +310,18 @@ def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value zero-padded to one feature size, as the kernels need; the output is cut to size later."""
     query, key, value = request.query, request.key, request.value
     most = max(query.shape[-1], value.shape[-1])
+    # Usually nothing need be done, and when decoding, a copy of all keys would cost more than the attention.
+    if query.is_cpu and query.shape[-1] == value.shape[-1] and query.stride(3) == key.stride(3) == value.stride(3) == 1:
+        return query, key, value
     if query.device.type == "cuda":
         most = -(-most // 8) * 8
     return _pad(query, most), _pad(key, most), _pad(value, most)
 
 
 def _pad(tensor: Tensor, size: int) -> Tensor:
-    # Usually nothing need be done, and when decoding, a copy of all keys would cost more than the attention.
     if tensor.shape[-1] == size and tensor.stride(-1) == 1:
         return tensor
     return F.pad(tensor, (0, size - tensor.shape[-1])).contiguous()
-
-
-def _cut(output: Tensor, width: int) -> Tensor:
-    return output if output.shape[-1] == width else output[..., :width]
 
 
 def scale_of(parts: Parts) -> float:

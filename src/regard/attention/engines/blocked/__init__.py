@@ -6,15 +6,17 @@ the tiles and accumulate gradients in the same order, so the results are bitwise
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.attention.engines.blocked.costs import cost, counted, extent_of, seconds
 from regard.attention.engines.blocked.reference import fill_empty, isolated_pairs, tile_output
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile, TileSize, single_tile, tile_size, tiles
+from regard.attention.known import few_pairs
 from regard.attention.masks import allows
 from regard.attention.parts import Differentiable, map_operands, operands
 from regard.attention.precision import wide_dtype
@@ -26,7 +28,19 @@ from regard.attention.user_parts import UserPart
 from regard.attention.vjp import gradients, vjp
 from regard.errors import ArgumentError
 
-__all__ = ["backward", "forward", "refuse", "refuse_captured", "second", "unsafe_tiles", "walk"]
+__all__ = [
+    "backward",
+    "cost",
+    "counted",
+    "extent_of",
+    "forward",
+    "refuse",
+    "refuse_captured",
+    "second",
+    "seconds",
+    "unsafe_tiles",
+    "walk",
+]
 
 
 def refuse(request: Request) -> str | None:
@@ -43,7 +57,7 @@ def forward(request: Request, *, compiled_parts: CompiledParts | None = None, si
         size: the size of tiles, which doesn't affect the result; None: what is fast on the device.
     """
     batch, heads, queries = request.query.shape[:3]
-    if _only_tile(request, size) is not None:
+    if request.safe and _is_one_tile(request, size):
         (work,) = walk(request, compiled_parts=compiled_parts, size=size)
         output = work.output().to(request.query.dtype).contiguous()
         # A user's part may keep a reference to what it returned.
@@ -65,8 +79,7 @@ def walk(
     request: Request, *, compiled_parts: CompiledParts | None = None, size: TileSize | None = None
 ) -> Iterator[TileWork]:
     """The tiles of a request, reduced, one after the other. The request must be safe."""
-    reduced, unreduced = request.reduced()
-    yield from _works(reduced, unreduced, compiled_parts, size)
+    return _works(*request.reduced(), compiled_parts, size)
 
 
 def backward(
@@ -81,7 +94,8 @@ def backward(
         return _unsafe_backward(request, grad_output, size)
 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
-        totals = _ReducedGradients(reduced, unreduced)
+        whole = "parts" in reduced.known.form and _is_one_tile(reduced, size)
+        totals = _ReducedGradients(reduced, unreduced, whole=whole)
         for work in _works(reduced, unreduced, compiled_parts, size):
             cotangents = take(grad_output, work.tile, "rows")
             totals.add(work.tile, work.vjp(cotangents))
@@ -91,9 +105,15 @@ def backward(
 
 
 class _ReducedGradients:
-    """The gradients of a reduced request, accumulated tile by tile."""
+    """The gradients of a reduced request, accumulated tile by tile.
 
-    def __init__(self, request: Request, unreduced: tuple[Tensor, Tensor]):
+    Args:
+        request, unreduced: as reducing gave them.
+        whole: whether there is one tile of all queries and keys, whose gradients nothing else holds, and are the sums.
+    """
+
+    def __init__(self, request: Request, unreduced: tuple[Tensor, Tensor], *, whole: bool):
+        self.whole = whole
         self.shape = request.query.shape[:2]
         # Unreduced query and key have gradients of their own only if they are other tensors.
         self._unreduced_names = (
@@ -129,6 +149,9 @@ class _ReducedGradients:
 
     def _add(self, name: str, groups: slice, positions: slice | Tensor, grad: Tensor | None) -> None:
         if grad is None:
+            return
+        if self.whole:
+            self._sums[name] = self._sums[name] + grad if name in self._sums else grad
             return
         if name not in self._sums:
             like = self._like[name]
@@ -244,16 +267,25 @@ def _works(
     drop = drop_weights if compiled_parts is None else compiled_parts.drop
     asked: tuple[Any, Any, TileMask] | None = None
     heads = max(request.query.shape[1], 1)
-    for tile, at in indexed_tiles(request, size):
-        allowed = None
-        if not tile.full:
-            items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
+    found = indexed_tiles(request, size)
+    # Only a mask without tensors is known to be the same in the next call.
+    keeps = isinstance(found, list) and "geometry" in request.known.form
+    masks = request.known.geometry if keeps else {}
+    for tile, at in found:
+        allowed = where = None
+        items = tile.groups.start // heads, (tile.groups.stop - 1) // heads
+        if not tile.full and isinstance(tile.keys, slice):
+            where = "allowed", items, tile.rows.start, tile.rows.stop, tile.keys.start, tile.keys.stop
+            allowed = masks.get(where)
+        if not tile.full and allowed is None:
             same = tile.rows, items
             if asked is not None and asked[0] == same and _same_keys(asked[1], tile.keys):
                 allowed = asked[2]
             else:
                 allowed, of_all_heads = _allowed(request, tile, at)
                 asked = (same, tile.keys, allowed) if of_all_heads else None
+                if keeps and where is not None and (of_all_heads or len(allowed.pairs) < len(at.head)):
+                    masks[where] = allowed
         yield TileWork(request, unreduced, tile, at, allowed, drop)
 
 
@@ -281,8 +313,28 @@ def _allowed(request: Request, tile: Tile, at: Index) -> tuple[TileMask, bool]:
     return TileMask(allowed[:groups].expand(-1, tile.rows.stop - tile.rows.start, tile.columns)), shared
 
 
-def indexed_tiles(request: Request, size: TileSize | None) -> Iterator[tuple[Tile, Index]]:
-    """The tiles of a request, each with the index of its pairs."""
+def indexed_tiles(request: Request, size: TileSize | None) -> Iterable[tuple[Tile, Index]]:
+    """The tiles of a request, each with the index of its pairs; a list if there are few pairs."""
+    geometry, name = request.known.geometry, ("tiles", request.query.shape[1], size)
+    found = geometry.get(name)
+    if found is None:
+        found = _indexed_tiles(request, size)
+        if request.query.is_cpu and few_pairs(request.query, request.key):
+            found = geometry[name] = list(found)
+    return found
+
+
+def _is_one_tile(request: Request, size: TileSize | None) -> bool:
+    """Whether one tile holds all queries and keys, and it is known."""
+    found = indexed_tiles(request, size)
+    if not isinstance(found, list) or len(found) != 1:
+        return False
+    tile, (batch, heads, queries, _) = found[0][0], request.query.shape
+    whole = slice(0, batch * heads), slice(0, queries), slice(0, request.key.shape[2])
+    return (tile.groups, tile.rows, tile.keys) == whole
+
+
+def _indexed_tiles(request: Request, size: TileSize | None) -> Iterator[tuple[Tile, Index]]:
     only = _only_tile(request, size)
     if only is not None:
         yield only, _index(request, only)
@@ -350,7 +402,7 @@ def refuse_captured(request: Request) -> None:
     user_parts = [
         name for name in ("score", "weights", "position") if isinstance(getattr(request.parts, name), UserPart)
     ]
-    first = next(indexed_tiles(request, TileSize(rows=MIN_ROWS)), None) if user_parts else None
+    first = next(_indexed_tiles(request, TileSize(rows=MIN_ROWS)), None) if user_parts else None
     if first is None:
         return
     query, key, value = (tensor.detach() for tensor in (request.query, request.key, request.value))

@@ -15,7 +15,8 @@ from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, mat
 from regard.attention.engines.blocked.reference import fill_empty
 from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.parts import Differentiable, operands, optional_method, select
-from regard.attention.precision import wide_dtype
+from regard.attention.positions import Position
+from regard.attention.precision import WIDE, wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Dot
 from regard.attention.sizes import Index
@@ -105,11 +106,13 @@ class TileWork:
         if self.allowed is not None and not self._builtin_scores:
             self._fill_empty(self.allowed)
         self._heads = at.head.flatten()
-        self._score, self._weights, self._position = (
-            select(part, self._heads) for part in (parts.score, parts.weights, parts.position)
-        )
-        if type(parts.score) is Dot:
-            self._score = InnerProduct(parts.score.scale)
+        # Most parts have no parameters for each head, and are known to have none.
+        dot, plain = type(parts.score) is Dot, type(parts.position) is Position
+        self._score: Any = InnerProduct(parts.score.scale) if dot else select(parts.score, self._heads)  # pyright: ignore
+        self._weights = select(parts.weights, self._heads)
+        self._position = parts.position if plain else select(parts.position, self._heads)
+        self._changes_scores = not plain and self._position.overrides("scores")
+        self._changes_outputs = not plain and self._position.overrides("outputs")
 
     def _fill_empty(self, allowed: Tensor) -> None:
         self.query, self.key = fill_empty(self.query, self.key, allowed)
@@ -118,22 +121,25 @@ class TileWork:
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
         scores = self._score(self.query, self.key)
-        if self._position.overrides("scores"):
+        if self._changes_scores:
             scores = self._position.scores(scores, self.unreduced_query, self.unreduced_key, self.at)
         # Nothing keeps a reference to the scores of the package's own parts, so they may be overwritten.
         in_place = optional_method(self._weights, "normalise_") if self._builtin_scores else None
         normalise = in_place or self._weights
-        return self._zero_hidden(normalise(self._masked(scores), self.allowed))
+        weights = normalise(self._masked(scores), self.allowed)
+        return weights if self._mask is None else self._zero_hidden(weights)
 
     def output(self) -> Tensor:
         """The output, (group, row, value), in float32 or wider."""
         weights = self.weights()
         # Dropout may modify the weights in place, but a user's normaliser may have kept a reference to them.
-        must_copy = self.request.dropout and isinstance(self._weights, UserPart)
-        weights = self._dropped(weights.clone() if must_copy else weights)
+        if self.request.dropout:
+            weights = self._dropped(weights.clone() if isinstance(self._weights, UserPart) else weights)
         output = matmul_nn(weights, self.value)
-        if self._position.overrides("outputs"):
+        if self._changes_outputs:
             output = self._position.outputs(output, weights, self.at)
+        if self._mask is None:
+            return output
         return self._zero_empty_rows(output, in_place=not isinstance(self._position, UserPart))
 
     def vjp(self, grad_output: Tensor) -> "TileGradients":
@@ -142,12 +148,16 @@ class TileWork:
         scores, position_vjp = self._position_scores_and_vjp(scores)
         weights, weights_vjp = self._weights_and_vjp(self._masked(scores))
         # Dropout may modify the weights in place, but the normaliser's gradient needs them unchanged.
-        dropped = self._dropped(weights.clone() if self.request.dropout else weights)
-        grad_output, grad_weights, outputs = self._outputs_vjp(self._zero_empty_rows(grad_output), dropped)
+        dropped = self._dropped(weights.clone()) if self.request.dropout else weights
+        if self._mask is not None:
+            grad_output = self._zero_empty_rows(grad_output)
+        grad_output, grad_weights, outputs = self._outputs_vjp(grad_output, dropped)
         grad_value = matmul_tn(dropped, grad_output)
         more = matmul_nt(grad_output, self.value)
         grad_weights = more if grad_weights is None else more.add_(grad_weights)
-        grad_scores, *of_weights = weights_vjp(self._dropped(grad_weights))
+        if self.request.dropout:
+            grad_weights = self._dropped(grad_weights)
+        grad_scores, *of_weights = weights_vjp(grad_weights)
         grad_scores, unreduced_query, unreduced_key, *of_position = position_vjp(grad_scores)
         query, key, *of_score = score_vjp(grad_scores)
         both = [
@@ -167,8 +177,9 @@ class TileWork:
 
     def _position_scores_and_vjp(self, scores: Tensor) -> tuple[Tensor, Vjp]:
         part = self.request.parts.position
-        if not self._position.overrides("scores"):
-            return scores, lambda gradient: (gradient, None, None, *[None] * len(operands(part)))
+        if not self._changes_scores:
+            nothing = [None] * (0 if type(part) is Position else len(operands(part)))
+            return scores, lambda gradient: (gradient, None, None, *nothing)
         vjp_fn = optional_method(self._position, "scores_vjp", "scores")
         if vjp_fn is None:
             given = scores, self.unreduced_query, self.unreduced_key
@@ -185,7 +196,9 @@ class TileWork:
         part = self.request.parts.weights
         vjp_fn = optional_method(self._weights, "vjp")
         if vjp_fn is not None:
-            weights = self._zero_hidden(self._weights(scores, self.allowed))
+            weights = self._weights(scores, self.allowed)
+            if self._mask is not None:
+                weights = self._zero_hidden(weights)
             return weights, lambda gradient: self._with_operands(
                 part, self._weights, 1, vjp_fn(gradient, weights, self.allowed)
             )
@@ -204,8 +217,8 @@ class TileWork:
     def _outputs_vjp(self, grad_output: Tensor, dropped: Tensor) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         """The gradients of the weighted sum, of the weights beside it, and of the position's operands."""
         part = self.request.parts.position
-        if not self._position.overrides("outputs"):
-            return grad_output, None, [None] * len(operands(part))
+        if not self._changes_outputs:
+            return grad_output, None, [None] * (0 if type(part) is Position else len(operands(part)))
         vjp_fn = optional_method(self._position, "outputs_vjp", "outputs")
         if vjp_fn is not None:
             grad_weights, *grads = self._with_operands(part, self._position, 1, vjp_fn(grad_output, dropped, self.at))
@@ -234,6 +247,8 @@ class TileWork:
 
     def _with_operands(self, part: Any, chosen: Any, inputs: int, found: tuple[Any, ...]) -> tuple[Any, ...]:
         """Map operands' gradients from the tile's groups, as a hand-written VJP gives them, to all heads."""
+        if (chosen is part or len(found) == inputs) and not isinstance(part, UserPart):
+            return found
         grads = [
             grad if grad is None or picked is operand else self._back_to_heads(grad, operand)
             for grad, picked, operand in zip(found[inputs:], operands(chosen), operands(part), strict=True)
@@ -252,10 +267,11 @@ class TileWork:
     def _masked(self, scores: Tensor) -> Tensor:
         """Scores with minus infinity at hidden pairs, and for a user's normaliser with 0 in rows without a score."""
         may_lack_scores = self._may_lack_scores(scores)
-        scores = self._hidden(scores, -torch.inf, in_place=self._builtin_scores)
+        if self._mask is not None:
+            scores = self._hidden(scores, -torch.inf, in_place=self._builtin_scores)
         if may_lack_scores:
             self._hide_rows_without_scores(scores)
-        if self._no_empty_row or not isinstance(self._weights, UserPart):
+        if not isinstance(self._weights, UserPart) or self._no_empty_row:
             return scores
         return self._zero_empty_rows(scores)
 
@@ -263,7 +279,7 @@ class TileWork:
         """Whether all scores of a row that sees some keys could be minus infinity; to ask each row takes a pass."""
         if not self._builtin_scores:
             return True
-        biased = self._position.overrides("scores")
+        biased = self._changes_scores
         if scores.device.type != "cpu":  # looking at numbers would be waiting for them
             return biased or self._mask is None
         # Otherwise they come from infinite vectors, or biases that overflow: then those of the farthest keys do.
@@ -282,7 +298,7 @@ class TileWork:
         builtin = not isinstance(self._weights, UserPart)
         # The package's normalisers give 0 for minus infinity if the row has a finite score; with a position's scores
         # added it might have none.
-        shown = builtin and self._builtin_scores and self._no_empty_row and not self._position.overrides("scores")
+        shown = builtin and self._builtin_scores and self._no_empty_row and not self._changes_scores
         return weights if shown else self._hidden(weights, 0.0, in_place=builtin)
 
     def _hidden(self, matrix: Tensor, value: float, *, in_place: bool) -> Tensor:
@@ -338,4 +354,5 @@ def take(tensor: Tensor, tile: Tile, which: str) -> Tensor:
         items = items.index_select(2, picked.to(tensor.device))
     elif picked != slice(0, length):
         items = items[:, :, picked]
-    return items.flatten(0, 1).to(wide_dtype(tensor))
+    items = items.flatten(0, 1)
+    return items if items.dtype in WIDE else items.to(wide_dtype(tensor))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -59,12 +60,12 @@ class Tile:
     keys: slice | Tensor
     unmasked: slice
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """The number of keys."""
         return len(self.keys) if isinstance(self.keys, Tensor) else self.keys.stop - self.keys.start
 
-    @property
+    @cached_property
     def full(self) -> bool:
         """Whether all pairs are allowed."""
         return self.unmasked.start == 0 and self.unmasked.stop == self.columns

@@ -5,6 +5,7 @@ used, with compiled parts in place of the request's. The kernels' modules import
 importing the package works without Numba, and is faster.
 """
 
+import dataclasses
 import importlib
 from functools import cache
 from typing import Any
@@ -12,13 +13,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.costs import CALL, EDGES, Cost, bytes_of_output, features
 from regard.attention.engines import blocked
+from regard.attention.masks import And, Edges, Mask
 from regard.attention.reduction import Gradients, vjp_through_reduction
 from regard.attention.request import Request
 from regard.attention.scores import Additive
+from regard.attention.sizes import Sizes
 from regard.attention.weights import Entmax, Sparsemax
 
-__all__ = ["backward", "forward", "missing", "refuse", "takes_edges"]
+__all__ = ["backward", "cost", "forward", "missing", "refuse", "seconds", "takes_edges"]
+
+KERNELS = 200 * 2**20  # bytes that loading Numba and compiling kernels takes, once per process; measured
+LISTED_EDGE, FILTERED_EDGE = 48, 66  # bytes of an edge while a mask lists it, and another mask filters it; measured
 
 
 _NO_KERNEL = "it has no kernel for these parts: the score isn't additive, and the mask isn't a list of edges"
@@ -58,6 +65,39 @@ def takes_edges(request: Request) -> bool:
     if request.edges is None or missing() is not None:
         return False
     return _module("edge_engine").refuse(request) is None
+
+
+def seconds(request: Request) -> float:
+    """The estimated time on the machine that the speeds are from."""
+    if not takes_edges(request):
+        return blocked.seconds(request, compiled=True)
+    edges = 0 if request.edges is None else len(request.edges.keys)
+    return CALL + request.query.shape[:2].numel() * edges * features(request) / EDGES
+
+
+def cost(request: Request) -> Cost:
+    """The cost, counted tile by tile or along the edges."""
+    if not takes_edges(request):
+        return dataclasses.replace(blocked.cost(request, compiled=True), kernels=KERNELS)
+    edges = 0 if request.edges is None else len(request.edges.keys)
+    groups, tokens = request.query.shape[:2].numel(), request.query.shape[2] + request.key.shape[2]
+    packed = groups * tokens * features(request) * request.query.element_size()
+    memory = packed + _edge_lists(request.parts.mask, request.sizes) + bytes_of_output(request)
+    return Cost(2 * groups * edges * features(request), memory, {"edges": edges}, KERNELS)
+
+
+def _edge_lists(mask: Mask, sizes: Sizes) -> int:
+    """Bytes at the peak while the edges of a mask are listed; none if it holds them itself."""
+    if type(mask) is Edges:
+        return 0
+    listed = (
+        next((side for side in (mask.left, mask.right) if side.edges(sizes) is not None), mask)
+        if type(mask) is And
+        else mask
+    )
+    edges = listed.edges(sizes)
+    # While they are filtered, the mask's own lists are held.
+    return (FILTERED_EDGE if listed is not mask else LISTED_EDGE) * (0 if edges is None else len(edges.keys))
 
 
 def forward(request: Request) -> Tensor:

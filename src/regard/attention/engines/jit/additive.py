@@ -10,9 +10,9 @@ the speed.
 Keys are stored feature by feature, so that the inner loop runs along the columns of a row of scores.
 """
 
+from operator import methodcaller
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -49,6 +49,8 @@ def scores(
         out = query.new_empty(len(query), query.shape[1], key.shape[1])
     if not out.numel():
         return out
+    if query.shape[-1] % 2:
+        query, key, vector = _even(query), _even(key), _even(vector)
     vector = vector.expand(len(query), -1)
     powers = _powers(query, key) if activation == "tanh" else None
     length = out.shape[0] * out.shape[1]
@@ -56,7 +58,7 @@ def scores(
         tensors = out, query.contiguous(), key.mT.contiguous(), vector.contiguous()
         _scores(length, _ROWS, threads(), *map(_array, tensors), activation == "tanh", scalar(slope, query.dtype))
     else:
-        tensors = out, *powers, _even(2 * vector).contiguous(), vector.sum(-1)
+        tensors = out, *powers, (2 * vector).contiguous(), vector.sum(-1)
         _scores_of_powers(length, _ROWS, threads(), *map(_array, tensors))
     return out
 
@@ -65,14 +67,15 @@ def vjp(
     grad_scores: Tensor, query: Tensor, key: Tensor, vector: Tensor, activation: Activation, slope: float = 0.2
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of query, key and vector, given that of the scores, (group, row, column)."""
-    groups, rows, features = query.shape
-    columns = key.shape[1]
+    features = query.shape[2]
     if not query.numel() or not key.numel():
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(vector)
-    heads = vector.expand(groups, -1)
+    if features % 2:
+        query, key, vector = _even(query), _even(key), _even(vector)
+    groups, rows, padded = query.shape
+    columns, heads = key.shape[1], vector.expand(groups, -1)
     grad_scores = grad_scores.contiguous()
     powers = _powers(query, key) if activation == "tanh" else None
-    padded = features + features % 2
     grad_query = query.new_empty(groups, padded, rows)
     grad_key = query.new_zeros(groups, padded, columns)
     grad_vector = query.new_empty(groups, padded)
@@ -80,9 +83,9 @@ def vjp(
     if powers is None:
         tensors = grad_scores, query.mT.contiguous(), key.mT.contiguous(), heads.contiguous()
         flags = activation == "tanh", scalar(slope, query.dtype)
-        _vjp(groups * features, 1, threads(), *map(_array, (*tensors, *results)), *flags)
+        _vjp(groups * padded, 1, threads(), *map(_array, (*tensors, *results)), *flags)
     else:
-        tensors = grad_scores, powers[0].mT.contiguous(), powers[1], _even(4 * heads).contiguous()
+        tensors = grad_scores, powers[0].mT.contiguous(), powers[1], (4 * heads).contiguous()
         _vjp_of_powers(groups * padded // 2, 1, threads(), *map(_array, (*tensors, *results)))
         grad_vector = grad_scores.sum((1, 2)).unsqueeze(-1) - 2 * grad_vector
     grad_vector = grad_vector[:, :features]
@@ -92,19 +95,20 @@ def vjp(
 
 
 def _powers(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
-    """e^2q (group, row, feature) and e^2k (group, feature, column), padded to even features; None if out of range."""
+    """e^2q (group, row, feature) and e^2k (group, feature, column); None if out of range."""
     reach = _REACH[query.dtype]
     # aminmax would read both once, but isn't vectorised along this dimension.
     low, high, key_low, key_high = query.amin(1), query.amax(1), key.amin(1), key.amax(1)
-    # Only the sum of both matters: where they are out of range, move the centres of their ranges together.
-    shift = (key_low + key_high - low - high) / 4
-    shift = torch.where(_fits(low, high, key_low, key_high), 0.0, shift)
-    if not bool(_fits(low + shift, high + shift, key_low - shift, key_high - shift).all()):
-        return None
-    shift = shift.unsqueeze(1)
-    query_power = (query + shift).clamp_(-reach, reach).mul_(2).exp_()
-    key_power = (key - shift).clamp_(-reach, reach).mul_(2).exp_()
-    return _even(query_power).contiguous(), _even(key_power).mT.contiguous()
+    fits = _fits(low, high, key_low, key_high)
+    if not fits.all():
+        # Only the sum of both matters: where they are out of range, move the centres of their ranges together.
+        shift = torch.where(fits, 0.0, (key_low + key_high - low - high) / 4)
+        if not bool(_fits(low + shift, high + shift, key_low - shift, key_high - shift).all()):
+            return None
+        query, key = query + shift.unsqueeze(1), key - shift.unsqueeze(1)
+    query_power = query.clamp(-reach, reach).mul_(2).exp_()
+    key_power = key.clamp(-reach, reach).mul_(2).exp_()
+    return query_power.contiguous(), key_power.mT.contiguous()
 
 
 def _fits(low: Tensor, high: Tensor, key_low: Tensor, key_high: Tensor) -> Tensor:
@@ -118,12 +122,11 @@ def _fits(low: Tensor, high: Tensor, key_low: Tensor, key_high: Tensor) -> Tenso
 
 
 def _even(tensor: Tensor) -> Tensor:
-    """The tensor padded by a feature of zeros if their number is odd; its terms are 0 times a finite number."""
-    return torch.nn.functional.pad(tensor, (0, tensor.shape[-1] % 2))
+    """The tensor with one more feature, of zeros: two features share a division, and it adds nothing to the scores."""
+    return torch.nn.functional.pad(tensor, (0, 1))
 
 
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
+_array = methodcaller("numpy", force=True)  # that of a tensor, without its gradient
 
 
 @compiled(cache=False)
