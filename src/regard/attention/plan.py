@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.engines import AUTO, ENGINES
+from regard.attention.engines import ENGINES, in_order
 from regard.attention.keywords import NoSuch, refuse_keywords
 from regard.attention.masks import And, Mask, Not, Or, Predicate
 from regard.attention.positions import Position
@@ -95,11 +95,11 @@ def choose(request: Request, engine: str) -> str:
 
 def _chosen(request: Request) -> str:
     """What `auto` takes."""
-    in_order = _takes_the_first(request)
+    takes_the_first = _takes_the_first(request)
     able = []
-    for name in AUTO:
+    for name in in_order(request.query.device):
         if ENGINES[name].refuse(request) is None:
-            if in_order or _is_fastest(name, request):
+            if takes_the_first or _is_fastest(name, request):
                 return name
             able.append(name)
     if len(able) == 1:
@@ -121,7 +121,7 @@ def _min_speedup(name: str) -> float:
 
 def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
     """Why this engine is chosen, and why each other engine isn't."""
-    refused = {other: ENGINES[other].refuse(request) for other in AUTO if other != name}
+    refused = {other: ENGINES[other].refuse(request) for other in in_order(request.query.device) if other != name}
     others = {other: reason for other, reason in refused.items() if reason is not None}
     able = [other for other in refused if other not in others]
     if engine != "auto":

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reduction, features
+from regard.attention.engines.blocked.costs import counted
 from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
@@ -26,10 +28,11 @@ from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
-__all__ = ["backward", "forward", "missing", "refuse", "run"]
+__all__ = ["backward", "cost", "forward", "missing", "refuse", "run", "seconds"]
 
 _NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, Hard)
 _LARGEST_SIZE = 256
+_ON_H100 = 3e14  # multiply-adds per second of softmax in bfloat16
 
 
 @cache
@@ -90,6 +93,24 @@ def _schemes(position: Position) -> list[Position]:
     if type(position) is Both:
         return [*_schemes(position.first), *_schemes(position.second)]
     return [position] if position.acts_in_tiles else []
+
+
+def seconds(request: Request) -> float:
+    """The estimated time on an H100, where on a GPU the first engine that can is taken."""
+    return CALL + 2 * _pairs(request) * features(request) / _ON_H100
+
+
+def cost(request: Request) -> Cost:
+    """The cost. Which tiles the mask leaves out is counted by those of `blocked`."""
+    _, counts = counted(request)
+    rows = 2 * 4 * request.query.shape[:3].numel()
+    return Cost(
+        2 * _pairs(request) * features(request), bytes_of_reduction(request) + bytes_of_output(request) + rows, counts
+    )
+
+
+def _pairs(request: Request) -> int:
+    return sum(tile.pairs for tile in counted(request)[0])
 
 
 def run(request: Request) -> Tensor:

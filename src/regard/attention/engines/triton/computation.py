@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.attention import autograd
 from regard.attention.autograd import Computation, as_gradient_of
 from regard.attention.engines.triton import launch
+from regard.attention.known import Known
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast
 from regard.attention.pytorch_internals import default_device
@@ -23,23 +24,23 @@ def run(request: Request) -> Tensor:
     parts, operands = flatten_part(request.parts)
     # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
     operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]
-    computation = _Kernels(parts, request.dropout, request.seed, request._cache, default_device())
+    computation = _Kernels(parts, request.dropout, request.seed, request.known, default_device())
     return autograd.apply(computation, request.query, request.key, request.value, *operands)
 
 
 @dataclass(frozen=True)
 class _Kernels(Computation):
-    """By the kernels. `parts`: the spec of the request's parts. `cache`: that of the request."""
+    """By the kernels. `parts`: the spec of the request's parts. `known`: what is known of the request."""
 
     parts: Any
     dropout: float
     seed: int
-    cache: dict[str, Any]
+    known: Known
     device: torch.device | None
 
     def request(self, *tensors: Tensor) -> Request:
         query, key, value, *operands = tensors
-        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed, self.cache)
+        return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed, self.known)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         return launch.forward(self.request(*tensors), saves=True)

@@ -249,7 +249,10 @@ def _mask(request: Request) -> tuple[Any, tuple[Any, ...]]:
         return tiles.BAND, (FAR, 0)
     if not sizes.ragged and type(mask) is Window:
         return tiles.BAND, (min(mask.before, FAR), min(mask.after, FAR))
-    starts, stops, exact = request.cached("row_intervals", lambda: kept_intervals(mask, sizes, request.query.device))
+    geometry = request.known.geometry
+    if "row_intervals" not in geometry:
+        geometry["row_intervals"] = kept_intervals(mask, sizes, request.query.device)
+    starts, stops, exact = geometry["row_intervals"]
     if not exact:
         return tiles.TABLE, ()
     kind = tiles.INTERVAL if len(starts) == 1 else tiles.TWO_INTERVALS
