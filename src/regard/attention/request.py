@@ -19,7 +19,7 @@ from regard.attention.scores import SCORES, ScaledDot
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
 from regard.attention.user_parts import UserNormaliser, UserPart, UserPosition, UserScore, unwrapped, wrapped
-from regard.attention.weights import WEIGHTS
+from regard.attention.weights import WEIGHTS, Softmax
 from regard.errors import ArgumentError, RefusedError
 
 __all__ = ["Parts", "Request"]
@@ -32,17 +32,19 @@ class Parts:
     Attributes:
         score: a `scores.Score`, with its optional methods.
         weights: a `weights.Normaliser`, likewise.
+        log_sums: whether the result has the rows' log-sums as one more column, in float32 or wider (`log_sums.py`).
     """
 
     score: Any
     weights: Any
     mask: Mask
     position: Position
+    log_sums: bool = False
 
     @property
     def without_position(self) -> "Parts":
         """The same parts without the position, for a request whose query and key it has changed already."""
-        return Parts(self.score, self.weights, self.mask, _NO_POSITION)
+        return Parts(self.score, self.weights, self.mask, _NO_POSITION, self.log_sums)
 
     @property
     def user_scores(self) -> bool:
@@ -83,6 +85,7 @@ class Request:
         position: Any,
         dropout: float,
         seed: int,
+        log_sums: bool = False,
     ) -> "Request":
         """Check the arguments of `attend` and resolve the names among them.
 
@@ -98,6 +101,8 @@ class Request:
             parts = _parts_by_name(score, weights, mask)
         else:
             parts = _parts(score, weights, _mask(mask, query, key), position)
+        if log_sums:
+            parts = _with_log_sums(parts, log_sums)
         check = optional_method(parts.score, "check") or _check_sizes
         check(query.shape[-1], key.shape[-1], query.shape[1])
         fits = optional_method(parts.weights, "check")
@@ -123,6 +128,11 @@ class Request:
             return False
         three = self.query.requires_grad or self.key.requires_grad or self.value.requires_grad
         return three or any(tensor.requires_grad for tensor in operands(self.parts))
+
+    @property
+    def result_dtype(self) -> torch.dtype:
+        """The dtype of what an engine gives: that of the query, but wide enough for log-sums if there are any."""
+        return wide_dtype(self.query) if self.parts.log_sums else self.query.dtype
 
     @property
     def sizes(self) -> Sizes:
@@ -201,7 +211,7 @@ class Request:
             if type(parts.score) is not ScaledDot:
                 query, key = unreduced = _wide(query), _wide(key)
             score, query, key = reduce(query, key)
-            parts = Parts(score, parts.weights, parts.mask, parts.position)
+            parts = Parts(score, parts.weights, parts.mask, parts.position, parts.log_sums)
         value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
         return Request(query, key, value, parts, self.dropout, self.seed, self._cache), unreduced
 
@@ -228,6 +238,19 @@ def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
         mask,
         _position(position),
     )
+
+
+def _with_log_sums(parts: Parts, log_sums: Any) -> Parts:
+    if log_sums is not True:
+        raise ArgumentError(f"`log_sums` must be True or False, but is {log_sums!r}.")
+    if type(parts.weights) is not Softmax:
+        part = unwrapped(parts.weights)
+        name = getattr(part, "__name__", type(part).__name__)
+        raise ArgumentError(
+            f"`log_sums` are those of softmax, but `weights` is {name}. Pass weights='softmax' or a Softmax, "
+            "or leave log_sums out."
+        )
+    return dataclasses.replace(parts, log_sums=True)
 
 
 # Masks without tensors to check against a request; with these the parts are looked up, which decoding depends on.

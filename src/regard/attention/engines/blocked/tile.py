@@ -14,6 +14,7 @@ from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, matmul_nt, matmul_tn
 from regard.attention.engines.blocked.reference import fill_empty
 from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.log_sums import joined
 from regard.attention.parts import Differentiable, operands, optional_method, select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
@@ -117,37 +118,62 @@ class TileWork:
 
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
+        return self._normalised(self._masked_scores())
+
+    def _masked_scores(self) -> Tensor:
         scores = self._score(self.query, self.key)
         if self._position.overrides("scores"):
             scores = self._position.scores(scores, self.unreduced_query, self.unreduced_key, self.at)
+        return self._masked(scores)
+
+    def _normalised(self, scores: Tensor) -> Tensor:
         # Nothing keeps a reference to the scores of the package's own parts, so they may be overwritten.
         in_place = optional_method(self._weights, "normalise_") if self._builtin_scores else None
         normalise = in_place or self._weights
-        return self._zero_hidden(normalise(self._masked(scores), self.allowed))
+        return self._zero_hidden(normalise(scores, self.allowed))
 
     def output(self) -> Tensor:
-        """The output, (group, row, value), in float32 or wider."""
-        weights = self.weights()
+        """The output, (group, row, value), in float32 or wider, with its log-sums if they are asked for."""
+        scores = self._masked_scores()
+        log_sums = self._log_sums(scores) if self.request.parts.log_sums else None
+        weights = self._normalised(scores)  # in place of the scores
         # Dropout may modify the weights in place, but a user's normaliser may have kept a reference to them.
         must_copy = self.request.dropout and isinstance(self._weights, UserPart)
         weights = self._dropped(weights.clone() if must_copy else weights)
         output = matmul_nn(weights, self.value)
         if self._position.overrides("outputs"):
             output = self._position.outputs(output, weights, self.at)
-        return self._zero_empty_rows(output, in_place=not isinstance(self._position, UserPart))
+        output = self._zero_empty_rows(output, in_place=not isinstance(self._position, UserPart))
+        return output if log_sums is None else joined(output, log_sums)
+
+    def _log_sums(self, scores: Tensor) -> Tensor:
+        """The log-sums of masked scores, (group, row)."""
+        log_sums = self._weights.log_sums(scores)
+        if self._mask is None or self._no_empty_row:
+            return log_sums
+        return log_sums.masked_fill_(self._mask.empty_rows.squeeze(-1), -torch.inf)
 
     def vjp(self, grad_output: Tensor) -> "TileGradients":
         """The gradients of the tile's inputs and of the operands of its parts, given that of its output."""
         scores, score_vjp = self._score_and_vjp()
         scores, position_vjp = self._position_scores_and_vjp(scores)
-        weights, weights_vjp = self._weights_and_vjp(self._masked(scores))
+        scores = self._masked(scores)
+        weights, weights_vjp = self._weights_and_vjp(scores)
         # Dropout may modify the weights in place, but the normaliser's gradient needs them unchanged.
         dropped = self._dropped(weights.clone() if self.request.dropout else weights)
-        grad_output, grad_weights, outputs = self._outputs_vjp(self._zero_empty_rows(grad_output), dropped)
+        grad_output, grad_log_sums = self._zero_empty_rows(grad_output), None
+        if self.request.parts.log_sums:
+            grad_output, grad_log_sums = grad_output[..., :-1], grad_output[..., -1]
+        grad_output, grad_weights, outputs = self._outputs_vjp(grad_output, dropped)
         grad_value = matmul_tn(dropped, grad_output)
         more = matmul_nt(grad_output, self.value)
         grad_weights = more if grad_weights is None else more.add_(grad_weights)
         grad_scores, *of_weights = weights_vjp(self._dropped(grad_weights))
+        if grad_log_sums is not None:
+            found = self._weights.log_sums_vjp(grad_log_sums, weights, scores)
+            more, *of_log_sums = self._with_operands(self.request.parts.weights, self._weights, 1, found)
+            grad_scores = grad_scores.add_(more)
+            of_weights = [a + b for a, b in zip(of_weights, of_log_sums, strict=True)]
         grad_scores, unreduced_query, unreduced_key, *of_position = position_vjp(grad_scores)
         query, key, *of_score = score_vjp(grad_scores)
         both = [

@@ -57,6 +57,8 @@ def takes_edges(request: Request) -> bool:
     """Whether the kernel along edges can run this request."""
     if request.edges is None or missing() is not None:
         return False
+    if request.parts.log_sums:  # which it doesn't return
+        return False
     return _module("edge_engine").refuse(request) is None
 
 
