@@ -28,7 +28,9 @@ __all__ = ["as_text", "from_text"]
 # The compiler traces `as_text` and the functions down to `_object_name`, so they use simple code only.
 
 
-def as_text(parts: tuple[Any, Any, Any, Any], dropout: float, engine: str, log_sums: bool) -> tuple[str, list[Tensor]]:
+def as_text(
+    parts: tuple[Any, Any, Any, Any], dropout: float, engine: str, log_sums: bool = False
+) -> tuple[str, list[Tensor]]:
     """The text of a call, and the tensors of its parts in the order of `flatten_part`.
 
     Args:
