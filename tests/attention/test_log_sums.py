@@ -25,7 +25,7 @@ from attention.cases import (
 from attention.comparing import OTHERS
 from attention.test_oracle import RULES
 from regard import watch
-from regard.attention import Additive, Bias, Causal, Dot, Lengths, Softmax, Window, attend, plan
+from regard.attention import Additive, Bias, Causal, Dot, Edges, Lengths, Softmax, Window, attend, plan
 from regard.attention.request import Request
 from regard.errors import ArgumentError, RefusedError
 from regard.inspection import RemoveHead
@@ -255,6 +255,13 @@ def test_what_has_none_says_so():
             attend(*inputs, weights=weights, log_sums=True)
     with pytest.raises(ArgumentError, match="`log_sums` must be True or False, but is 1"):
         Case().make()(Request.of, log_sums=1)
+
+
+def test_who_gives_none_says_so():
+    query, key, value = three(queries=7)
+    there = plan(query, key, value, mask=Edges(torch.tensor([[0, 1], [1, 1]])), log_sums=True)
+    assert there.refused["jit"] == "its kernel along edges gives no log-sums"
+    assert there.engine == "blocked"
 
 
 def test_the_plan_is_that_of_the_call():

@@ -23,6 +23,8 @@ __all__ = ["backward", "forward", "missing", "refuse", "takes_edges"]
 
 _NO_KERNEL = "it has no kernel for these parts: the score isn't additive, and the mask isn't a list of edges"
 
+_NO_LOG_SUMS = "its kernel along edges gives no log-sums"
+
 
 @cache
 def missing() -> str | None:
@@ -47,7 +49,7 @@ def refuse(request: Request) -> str | None:
     if missing() is not None:
         return missing()
     if not (compiles or request.dropout or takes_edges(request)):
-        return _NO_KERNEL
+        return _NO_LOG_SUMS if request.parts.log_sums and request.edges is not None else _NO_KERNEL
     if not request.safe:
         return "a hidden NaN, infinity or huge number would leak through it"
     return None
@@ -55,9 +57,7 @@ def refuse(request: Request) -> str | None:
 
 def takes_edges(request: Request) -> bool:
     """Whether the kernel along edges can run this request."""
-    if request.edges is None or missing() is not None:
-        return False
-    if request.parts.log_sums:  # which it doesn't return
+    if request.edges is None or request.parts.log_sums or missing() is not None:
         return False
     return _module("edge_engine").refuse(request) is None
 
