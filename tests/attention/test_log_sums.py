@@ -235,6 +235,39 @@ def test_in_half_precision_they_are_in_float32(engine, dtype):
             assert (found.double() - true).abs().max() <= 2e-2 * true.abs().max()
 
 
+@pytest.mark.parametrize("engine", ["fused", "banded", "auto"])
+@pytest.mark.parametrize("scale", [2e3, 1e20, 1e36])
+def test_large_scores(scale, engine):
+    """The kernels leave the gradients of large scores to tiles."""
+    length = 70 if engine == "banded" else 7
+    inputs = three(queries=length, keys=length, dtype=torch.float32)
+    with torch.no_grad():
+        inputs[0].mul_(scale)
+    found = []
+    for name in (engine, "dense"):
+        try:
+            output, log_sums = attend(*inputs, mask=Window(1, 1) if length == 70 else None, engine=name, log_sums=True)
+        except RefusedError:
+            assert scale > 1e4
+            return
+        upward = torch.linspace(-1, 1, log_sums.numel()).view_as(log_sums)
+        grads = torch.autograd.grad([output, log_sums], inputs, [torch.ones_like(output), upward])
+        found.append([output.detach(), log_sums.detach() / scale, *(each / each.abs().max() for each in grads)])
+    assert_close(*found, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("engine", ["blocked", "auto"])
+def test_what_is_seen_of_numbers_that_are_none(engine, poison):
+    query, key, value = (tensor.detach() for tensor in three())
+    key[:, :, 3] = poison
+    query = query.abs()
+    for row in (slice(0, 6), slice(0, 1)):
+        found = attend(query[:, :, row], key, value, engine=engine, log_sums=True)
+        assert_close(found, attend(query[:, :, row], key, value, engine="dense", log_sums=True), equal_nan=True)
+        assert (found[1] == math.inf).all() if poison == math.inf else found[1].isnan().all() or poison == -math.inf
+
+
 def test_a_temperature_divides_the_scores():
     query, key, value = three()
     for temperature in (0.5, torch.tensor(0.5)):

@@ -65,6 +65,8 @@ def refuse(request: Request) -> str | None:
             return "on CUDA it has no kernel of linear memory for float64"
         if request.parts.log_sums:
             return "on CUDA its log-sums have no gradient"
+    if request.parts.log_sums and not request.finite:
+        return "an infinite score makes its log-sum NaN"
     if request.hides_nothing:
         # In half precision they give zeros where all scores are minus infinity, and in float32 NaN for one that is.
         if _on_cuda_with_values(request) and not _has_finite_scores(request):
