@@ -375,7 +375,7 @@ def attacked(number: int) -> list[str]:
             lost = ~np.isfinite(wanted) & np.isfinite(found) & _holds_nan(attack, three)
             if lost.any():
                 problems.append(f"{engine} {dtype}: finite where NaN is seen")
-    return problems + _weights(attack) + _slopes(attack) + _second_order(attack)
+    return problems + _weights(attack) + _log_sums(attack) + _slopes(attack) + _second_order(attack)
 
 
 def _engines() -> dict[str, Any]:
@@ -402,6 +402,34 @@ def _weights(attack: Attack) -> list[str]:
         gap = np.abs(np.where(sane, weights, 0.0) - np.where(sane, wanted, 0.0)).max(initial=0.0)
         if not gap <= 1e-10 * max(1.0, np.abs(np.where(sane, wanted, 0.0)).max(initial=0.0)):
             problems.append(f"{name}: off by {gap:.2g}")
+    return problems
+
+
+def _log_sums(attack: Attack) -> list[str]:
+    """Where an engine's log-sums aren't the oracle's."""
+    weights = attack.parts["weights"]
+    if not isinstance(weights, Softmax) and not (isinstance(weights, str) and weights == "softmax"):
+        return []
+    three = (attack.query, attack.key, attack.value)
+    wanted = oracle.log_sums(*three[:2], **attack.parts, mask=attack.rule)
+    sane = _sane(attack, (*three[:2], torch.zeros_like(attack.key)), wanted[..., None])[..., 0]
+    problems = []
+    for engine, run in _engines().items():
+        try:
+            with torch.no_grad():
+                found = run(*three, **attack.parts, mask=attack.mask, **attack.rest, log_sums=True)
+        except RefusedError:
+            continue
+        except Exception as error:
+            problems.append(f"log-sums, {engine}: {type(error).__name__} {str(error)[:100]}")
+            continue
+        # Small tiles give what `attend` splits.
+        log_sums = (found[1] if isinstance(found, tuple) else found[..., -1]).cpu().numpy()
+        close = np.isclose(log_sums, wanted, rtol=1e-10, atol=1e-10)
+        if not close[sane].all():
+            problems.append(f"log-sums, {engine}: {log_sums[sane & ~close][0]} is {wanted[sane & ~close][0]}")
+        if (np.isnan(wanted) & np.isfinite(log_sums)).any():
+            problems.append(f"log-sums, {engine}: finite where NaN is seen")
     return problems
 
 

@@ -498,6 +498,26 @@ def half_precision_keeps_nothing_rounded_for_the_gradient() -> None:
 
 
 @check(COMPILED)
+def log_sums() -> None:
+    for mask, dtype in ((None, torch.float32), ("causal", torch.bfloat16), ("no_self", torch.float32)):
+        torch._dynamo.reset()
+
+        def run(*three: Tensor, mask: Any = mask) -> Tensor:
+            output, log_sums = attend(*three, mask=mask, log_sums=True)
+            assert log_sums.dtype == torch.float32
+            return torch.cat([output, log_sums.unsqueeze(-1)], -1)
+
+        function, _ = compiled(run)
+        for keys in (SELF, SELF + 4):
+            three = tensors(keys, dtype=dtype)
+            equal(run, function, three)
+        with torch.no_grad():
+            assert_close(function(*three), run(*three))
+    function, _ = compiled(lambda *three: attend(*three, weights="relu", log_sums=True)[1])
+    raises(ArgumentError, "`log_sums` are those of softmax", lambda: function(*tensors()))
+
+
+@check(COMPILED)
 def large_scores_have_the_gradient_of_tiles() -> None:
     """Weights sum to 1 in the gradient of the values too."""
     query, key, value = tensors(keys=64)
@@ -645,6 +665,21 @@ def exported() -> None:
 @check(EXPORTED)
 def exported_strictly() -> None:
     _exported(strict=True)
+
+
+class _Merged(nn.Module):
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        output, log_sums = attend(query, key, value, mask="causal", log_sums=True)
+        return output * log_sums.sigmoid().unsqueeze(-1)
+
+
+@check(EXPORTED)
+def exported_with_log_sums() -> None:
+    program = torch.export.export(_Merged(), tuple(tensors()))
+    with tempfile.TemporaryDirectory() as folder:
+        torch.export.save(program, Path(folder) / "program.pt2")
+        loaded = torch.export.load(Path(folder) / "program.pt2").module()
+    equal(_Merged(), loaded, tensors())
 
 
 @check(EXPORTED)

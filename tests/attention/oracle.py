@@ -24,6 +24,7 @@ __all__ = [
     "edges",
     "guided",
     "lengths",
+    "log_sums",
     "longformer",
     "no_self",
     "own",
@@ -234,10 +235,36 @@ def weigh(
     return found
 
 
+def log_sums(
+    query: Any,
+    key: Any,
+    *,
+    score: Any = "scaled_dot",
+    weights: Any = "softmax",
+    mask: Rule | None = None,
+    position: Any = None,
+) -> Array:
+    """The logarithms of softmax's denominators, (batch, head, query)."""
+    found, temperature = np.full(tuple(query.shape[:3]), -np.inf), getattr(_part(weights), "temperature", 1.0)
+    for pairs, scores in _scored_rows(query, key, score, mask, position):
+        pair = pairs[0]
+        # One after the other, as no row's largest has to be known for it.
+        for number in scores / _of_head(temperature, pair.head):
+            found[pair.batch, pair.head, pair.query] = np.logaddexp(found[pair.batch, pair.head, pair.query], number)
+    return found
+
+
 def _rows(query: Any, key: Any, score: Any, weights: Any, mask: Rule | None, position: Any) -> Any:
     """Of each row that sees something: the pairs that it sees, and their weights."""
+    normalise = _part(weights)
+    for pairs, scores in _scored_rows(query, key, score, mask, position):
+        yield pairs, _normalised(normalise, scores, pairs[0].head)
+
+
+def _scored_rows(query: Any, key: Any, score: Any, mask: Rule | None, position: Any) -> Any:
+    """Of each row that sees something: the pairs that it sees, and their scores."""
     query, key, rule = _array(query), _array(key), mask or dense()
-    rate, normalise, scheme = _part(score), _part(weights), _part(position)
+    rate, scheme = _part(score), _part(position)
     batch, heads, rows, _ = query.shape
     columns = key.shape[2]
     share = heads // max(key.shape[1], 1)
@@ -253,7 +280,7 @@ def _rows(query: Any, key: Any, score: Any, weights: Any, mask: Rule | None, pos
                     for pair in pairs:
                         q, k = _heads(scheme, query[item, head, row], key[item, head // share, pair.key], pair)
                         scores.append(_position_score(scheme, _score(rate, q, k, head), q, k, pair))
-                    yield pairs, _normalised(normalise, np.array(scores), head)
+                    yield pairs, np.array(scores)
 
 
 # Parts by their names or their classes' names; a part's fields as numbers.

@@ -16,6 +16,7 @@ from regard.tasks import Classifier, Tagger
 query, key, value = (torch.randn(1, 2, 5, 4) for _ in range(3))
 mask = Causal() & Window(2, 0)
 assert_type(attend(query, key, value, mask=mask), Tensor)
+assert_type(attend(query, key, value, log_sums=True), tuple[Tensor, Tensor])
 assert_type(regard.weigh(query, key, weights="entmax"), Tensor)
 assert_type(plan(query, key, value), Plan)
 assert_type(plan(query, key, value).engine, str)

@@ -1,7 +1,7 @@
 """`attend`, the one operator, and `weigh`, its weights."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import torch
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from regard.attention import autograd, custom_operator, function_transforms
 from regard.attention.engines import ENGINES, dense
 from regard.attention.fast_path import fast_path
 from regard.attention.keywords import NoSuch, refuse_keywords
+from regard.attention.log_sums import split
 from regard.attention.plan import choose
 from regard.attention.precision import no_autocast
 from regard.attention.pytorch_internals import in_forward_mode, in_transform, sees_calls
@@ -22,6 +23,42 @@ from regard.attention.validation import selected_rows
 from regard.errors import RefusedError
 
 __all__ = ["attend", "attend_rows", "weigh"]
+
+
+@overload
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    score: Any = ...,
+    weights: Any = ...,
+    mask: Any = ...,
+    position: Any = ...,
+    dropout: float = ...,
+    seed: int | None = ...,
+    engine: str = ...,
+    log_sums: Literal[False] = ...,
+    **unknown: NoSuch,
+) -> Tensor: ...
+
+
+@overload
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    score: Any = ...,
+    weights: Any = ...,
+    mask: Any = ...,
+    position: Any = ...,
+    dropout: float = ...,
+    seed: int | None = ...,
+    engine: str = ...,
+    log_sums: Literal[True],
+    **unknown: NoSuch,
+) -> tuple[Tensor, Tensor]: ...
 
 
 def attend(
@@ -36,8 +73,12 @@ def attend(
     dropout: float = 0.0,
     seed: int | None = None,
     engine: str = "auto",
+    log_sums: bool = False,
     **unknown: NoSuch,
-) -> Float[Tensor, "batch head query value"]:
+) -> (
+    Float[Tensor, "batch head query value"]
+    | tuple[Float[Tensor, "batch head query value"], Float[Tensor, "batch head query"]]
+):
     """Score every key for every query, normalise, and sum the values by the weights: O_i = sum_j w(s(q_i, k_j)) v_j.
 
     Args:
@@ -54,9 +95,13 @@ def attend(
         dropout: the fraction of weights set to zero; the rest is scaled up. Keyed by `seed` and absolute position.
         seed: the same seed gives the same dropout, on every engine and device. None draws one from torch's generator.
         engine: "auto" (the fastest that can, never quadratic memory), "fused", "banded", "jit", "blocked" or "dense".
+        log_sums: whether to return log sum_j exp(s(q_i, k_j) / T) of each query i too, by which outputs over several
+            sets of keys are merged; T is the temperature. For softmax only.
 
     Returns:
-        The outputs, in the dtype of `query`. A query that may attend to nothing gets zeros.
+        The outputs, in the dtype of `query`. A query that may attend to nothing gets zeros. With `log_sums` a pair:
+        the outputs, and the log-sums (batch, head, query) in float32 or wider, before dropout; minus infinity for a
+        query that may attend to nothing.
 
     Raises:
         ArgumentError: an argument can't be used.
@@ -79,7 +124,7 @@ def attend(
     if type(query) in (Tensor, Parameter) and has_torch_function((query,)) and (is_compiling() or sees_calls()):
         # A mode is active, such as that of `regard.watch`: it sees the call, as it sees those of PyTorch's functions.
         named: dict[str, Any] = {"score": score, "weights": weights, "mask": mask, "position": position}
-        named |= {"dropout": dropout, "seed": seed, "engine": engine}
+        named |= {"dropout": dropout, "seed": seed, "engine": engine, "log_sums": log_sums}
         return handle_torch_function(attend, (query,), query, key, value, **named)
     if in_forward_mode() and engine != "dense":
         raise RefusedError(
@@ -90,21 +135,33 @@ def attend(
     compiling = custom_operator.is_tracing(query)
     if compiling or (in_transform() and engine != "dense"):
         later = custom_operator.attend if compiling else function_transforms.attend
-        return later(query, key, value, (score, weights, mask, position), dropout, seed, engine)
-    if dropout == 0:
+        result = later(query, key, value, (score, weights, mask, position), dropout, seed, engine, log_sums)
+        return split(result, query.dtype) if log_sums else result
+    if dropout == 0 and not log_sums:
         output = fast_path(query, key, value, score, weights, mask, position, engine)
         if output is not None:
             return output
     if seed is None:
         seed = int(torch.randint(2**62, (1,), device="cpu").item()) if dropout else 0
     request = Request.of(
-        query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed
+        query,
+        key,
+        value,
+        score=score,
+        weights=weights,
+        mask=mask,
+        position=position,
+        dropout=dropout,
+        seed=seed,
+        log_sums=log_sums,
     )
     name = choose(request, engine)
     with no_autocast(query):
         if hasattr(ENGINES[name], "run"):
-            return ENGINES[name].run(request)
-        return autograd.run_recomputing(request.expanded, ENGINES[name])
+            result = ENGINES[name].run(request)
+        else:
+            result = autograd.run_recomputing(request.expanded, ENGINES[name])
+    return split(result, query.dtype) if log_sums else result
 
 
 def weigh(

@@ -30,12 +30,13 @@ class CallSpec:
 
     Attributes:
         parts: the spec of (score, weights, mask, position) as passed to `attend`.
-        dropout, engine: as passed to `attend`.
+        dropout, engine, log_sums: as passed to `attend`.
     """
 
     parts: Any
     dropout: float
     engine: str
+    log_sums: bool = False
 
     def request(self, *tensors: Tensor) -> Request:
         """The checked request with these tensors, the last of which is the seed if there is dropout.
@@ -55,6 +56,7 @@ class CallSpec:
             position=position,
             dropout=self.dropout,
             seed=int(tensors[-1]) if self.dropout else 0,
+            log_sums=self.log_sums,
         )
 
     def engine_of(self, request: Request) -> ModuleType:

@@ -28,18 +28,21 @@ __all__ = ["as_text", "from_text"]
 # The compiler traces `as_text` and the functions down to `_object_name`, so they use simple code only.
 
 
-def as_text(parts: tuple[Any, Any, Any, Any], dropout: float, engine: str) -> tuple[str, list[Tensor]]:
+def as_text(
+    parts: tuple[Any, Any, Any, Any], dropout: float, engine: str, log_sums: bool = False
+) -> tuple[str, list[Tensor]]:
     """The text of a call, and the tensors of its parts in the order of `flatten_part`.
 
     Args:
         parts: score, weights, mask and position, as passed to `attend`.
-        dropout, engine: likewise.
+        dropout, engine, log_sums: likewise.
 
     Raises:
         RefusedError: a part can't be recognised when the compiled function is called again.
     """
     operands: list[Tensor] = []
-    return _to_json(_describe(parts, operands), float(dropout).hex(), engine, torch.is_grad_enabled()), operands
+    gradients = torch.is_grad_enabled()
+    return _to_json(_describe(parts, operands), float(dropout).hex(), engine, gradients, log_sums), operands
 
 
 def _describe(part: Any, found: list[Tensor]) -> Any:
@@ -138,10 +141,11 @@ def _register_function(function: Any) -> str:
 
 
 @compile_time_constant
-def _to_json(parts: Any, dropout: str, engine: str, gradients: bool) -> str:
+def _to_json(parts: Any, dropout: str, engine: str, gradients: bool, log_sums: bool) -> str:
     # Compilers store compiled code on disk, so the text must mean the same in another process and never match another
     # version's. What isn't part of this package is referred to by a name that is valid only in this process.
-    return json.dumps([__version__, _plain(parts), dropout, engine, gradients])
+    # Without log-sums it is as it was before there were any, in programs that were exported then.
+    return json.dumps([__version__, _plain(parts), dropout, engine, gradients, *([log_sums] if log_sums else [])])
 
 
 def _plain(tree: Any) -> Any:
@@ -193,10 +197,10 @@ def from_text(text: str) -> tuple[CallSpec, bool]:
         RefusedError: the text is of another version of this package, or names a user's part that only another process
             has.
     """
-    version, parts, dropout, engine, gradients = json.loads(text)
+    version, parts, dropout, engine, gradients, *log_sums = json.loads(text)
     if version != __version__:
         raise RefusedError(f"This exported program is of regard {version}, but this is {__version__}. Export it again.")
-    return CallSpec(_build(parts), float.fromhex(dropout), engine), gradients
+    return CallSpec(_build(parts), float.fromhex(dropout), engine, *log_sums), gradients
 
 
 def _build(tree: Any) -> Any:

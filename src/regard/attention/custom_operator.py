@@ -43,11 +43,12 @@ def attend(
     dropout: float,
     seed: int | None,
     engine: str,
+    log_sums: bool,
 ) -> Tensor:
-    """`regard.attend` as one operator, which checks its arguments when it runs.
+    """`regard.attend` as one operator, which checks its arguments when it runs; the log-sums are joined to the output.
 
     Args:
-        query, key, value, dropout, seed, engine: as passed to `attend`.
+        query, key, value, dropout, seed, engine, log_sums: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
@@ -60,7 +61,7 @@ def attend(
         )
     if query.is_nested or key.is_nested or value.is_nested:
         raise ArgumentError("`query`, `key` and `value` must be tensors (batch, head, length, size), not nested ones.")
-    text, operands = as_text(parts, dropout, engine)
+    text, operands = as_text(parts, dropout, engine, log_sums)
     drawn = None
     if dropout:
         drawn = (
@@ -171,6 +172,7 @@ def _logsumexp_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tu
     narrow = score in ("dot", "scaled_dot") or type(score) in (Dot, ScaledDot)
     may = (
         gradients
+        and not call.log_sums
         and (query.dtype == wide_dtype(query) or (narrow and position is None))
         and query.device.type == "cpu"
         and key.shape[-1] == value.shape[-1]
@@ -197,7 +199,9 @@ def _forward_shape(
     query: Tensor, key: Tensor, value: Tensor, operands: list[Tensor], seed: Tensor | None, text: str
 ) -> tuple[Tensor, Tensor]:
     batch, heads, rows, _ = query.shape
-    output = query.new_empty(batch, rows, heads, value.shape[-1]).transpose(1, 2)
+    log_sums = from_text(text)[0].log_sums
+    dtype = wide_dtype(query) if log_sums else query.dtype
+    output = query.new_empty(batch, rows, heads, value.shape[-1] + int(log_sums), dtype=dtype).transpose(1, 2)
     return output, query.new_empty(_logsumexp_shape(text, query, key, value), dtype=wide_dtype(query))
 
 

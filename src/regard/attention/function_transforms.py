@@ -33,18 +33,19 @@ def attend(
     dropout: float,
     seed: int | None,
     engine: str,
+    log_sums: bool,
 ) -> Tensor:
-    """`regard.attend` under a transform.
+    """`regard.attend` under a transform, with the log-sums joined to the output.
 
     Args:
-        query, key, value, dropout, seed, engine: as passed to `attend`.
+        query, key, value, dropout, seed, engine, log_sums: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
         ArgumentError: a part computes with a transformed tensor that isn't one of its operands.
     """
     parts_spec, operands = flatten_part(parts)
-    call = CallSpec(parts_spec, float(dropout), engine)
+    call = CallSpec(parts_spec, float(dropout), engine, log_sums)
     if not _is_builtin(parts_spec):
         # Without dropout, which would need a seed and captures nothing.
         _refuse_captured(dataclasses.replace(call, dropout=0.0), (query, key, value, *operands))

@@ -168,6 +168,7 @@ def plan(
     dropout: float = 0.0,
     seed: int | None = None,
     engine: str = "auto",
+    log_sums: bool = False,
     **unknown: NoSuch,
 ) -> Plan:
     """Say what `attend` would do with the same arguments, without doing it.
@@ -194,7 +195,16 @@ def plan(
     if unknown:
         refuse_keywords(plan, unknown)
     request = Request.of(
-        query, key, value, score=score, weights=weights, mask=mask, position=position, dropout=dropout, seed=seed or 0
+        query,
+        key,
+        value,
+        score=score,
+        weights=weights,
+        mask=mask,
+        position=position,
+        dropout=dropout,
+        seed=seed or 0,
+        log_sums=log_sums,
     )
     # Work is counted per query head, whether heads share their keys or not.
     request = request.expanded

@@ -22,7 +22,7 @@ from regard.attention.scores import SCORES, ScaledDot
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
 from regard.attention.user_parts import UserNormaliser, UserPart, UserPosition, UserScore, unwrapped, wrapped
-from regard.attention.weights import WEIGHTS
+from regard.attention.weights import WEIGHTS, Softmax
 from regard.errors import ArgumentError, RefusedError
 
 __all__ = ["Parts", "Request"]
@@ -35,17 +35,19 @@ class Parts:
     Attributes:
         score: a `scores.Score`, with its optional methods.
         weights: a `weights.Normaliser`, likewise.
+        log_sums: whether the result has the rows' log-sums as one more column, in float32 or wider (`log_sums.py`).
     """
 
     score: Any
     weights: Any
     mask: Mask
     position: Position
+    log_sums: bool = False
 
     @property
     def without_position(self) -> "Parts":
         """The same parts without the position, for a request whose query and key it has changed already."""
-        return Parts(self.score, self.weights, self.mask, _NO_POSITION)
+        return Parts(self.score, self.weights, self.mask, _NO_POSITION, self.log_sums)
 
     @property
     def user_scores(self) -> bool:
@@ -86,6 +88,7 @@ class Request:
         position: Any,
         dropout: float,
         seed: int,
+        log_sums: bool = False,
     ) -> "Request":
         """Check the arguments of `attend` and resolve the names among them.
 
@@ -105,7 +108,7 @@ class Request:
         if isinstance(position, nn.Module):
             position = part_of(position)
         signed = signature(score, weights, mask, position)
-        form = {} if signed is None else look_up(query, key, value, signed[0], dropout > 0)
+        form = {} if signed is None else look_up(query, key, value, signed[0], dropout > 0, log_sums is not False)
         kept: Parts | None = form.get("parts")
         if kept is None:
             _check_shapes(query, key, value)
@@ -130,6 +133,8 @@ class Request:
                 kept.mask or _mask(mask, query, key),
                 kept.position or position,
             )
+        if log_sums is not False:
+            parts = _with_log_sums(parts, log_sums)
         return cls(query, key, value, parts, float(dropout), seed, Known({}, form.get("geometry", {}), form))
 
     @property
@@ -149,6 +154,11 @@ class Request:
         if self.query.requires_grad or self.key.requires_grad or self.value.requires_grad:
             return True
         return any(map(attrgetter("requires_grad"), operands(self.parts)))
+
+    @property
+    def result_dtype(self) -> torch.dtype:
+        """The dtype of what an engine gives: that of the query, but wide enough for log-sums if there are any."""
+        return wide_dtype(self.query) if self.parts.log_sums else self.query.dtype
 
     @property
     def sizes(self) -> Sizes:
@@ -248,7 +258,7 @@ class Request:
                 query, key = unreduced = _wide(query), _wide(key)
             score, query, key = reduce(query, key)
             if score is not parts.score:
-                parts = Parts(score, parts.weights, parts.mask, parts.position)
+                parts = dataclasses.replace(parts, score=score)
         value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
         return Request(query, key, value, parts, self.dropout, self.seed, self.known), unreduced
 
@@ -278,6 +288,19 @@ def _parts(score: Any, weights: Any, mask: Mask, position: Any) -> Parts:
         mask,
         _position(position),
     )
+
+
+def _with_log_sums(parts: Parts, log_sums: Any) -> Parts:
+    if log_sums is not True:
+        raise ArgumentError(f"`log_sums` must be True or False, but is {log_sums!r}.")
+    if type(parts.weights) is not Softmax:
+        part = unwrapped(parts.weights)
+        name = getattr(part, "__name__", type(part).__name__)
+        raise ArgumentError(
+            f"`log_sums` are those of softmax, but `weights` is {name}. Pass weights='softmax' or a Softmax, "
+            "or leave log_sums out."
+        )
+    return dataclasses.replace(parts, log_sums=True)
 
 
 @functools.lru_cache(maxsize=256)

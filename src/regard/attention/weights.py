@@ -100,6 +100,20 @@ class Softmax:
         grad_temperature = _summed(logarithms, self.temperature) / -self.temperature
         return grad_scores.div_(_by_head(self.temperature, weights)), grad_temperature
 
+    def log_sums(self, scores: Tensor) -> Tensor:
+        """log sum_j exp(s_ij / T), (..., query)."""
+        return torch.logsumexp(self._scaled(scores), -1)
+
+    def log_sums_vjp(self, grad_log_sums: Tensor, weights: Tensor, scores: Tensor) -> tuple[Tensor, ...]:
+        """The gradients of the scores, and of the temperature if it is a tensor, given that of the log-sums."""
+        grad_scores = weights * grad_log_sums.unsqueeze(-1)
+        if not isinstance(self.temperature, Tensor):
+            return (grad_scores if self.temperature == 1.0 else grad_scores.div_(self.temperature),)
+        grad_scores.div_(_by_head(self.temperature, weights))
+        # dT = -dL sum_j w_j s_j / T^2; hidden scores are minus infinity.
+        products = grad_scores * torch.where(weights == 0, 0.0, scores)
+        return grad_scores, _summed(products, self.temperature) / -self.temperature
+
     def select(self, heads: Tensor) -> "Softmax":
         if not isinstance(self.temperature, Tensor):
             return self

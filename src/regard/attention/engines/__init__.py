@@ -1,5 +1,7 @@
 """The engines: modules with `refuse`, `seconds` and `cost` of a request, and either `run` or `forward` and `backward`.
 
+What they return has the rows' log-sums as one more column where `request.parts.log_sums` says so, or they refuse.
+
 `dense` is the reference implementation: it takes quadratic memory and is never chosen by `auto`. Nor is `triton` on a
 CPU, where only Triton's interpreter can run it.
 """

@@ -28,8 +28,10 @@ from regard.attention.engines.fused import (
     rounds_gradients,
     scale_of,
     widened,
+    with_log_sums_column,
 )
 from regard.attention.known import few_pairs
+from regard.attention.log_sums import joined
 from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
 from regard.attention.request import Request
@@ -79,16 +81,16 @@ def run(request: Request) -> Tensor:
     if not request.differentiable:
         return forward(request)
     reduced, _ = request.reduced()
-    return autograd.run_saving(reduced, sys.modules[__name__]).to(request.query.dtype)
+    return autograd.run_saving(reduced, sys.modules[__name__]).to(request.result_dtype)
 
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value). `request`: with heads equal."""
-    return forward_and_save(request.reduced()[0])[0].to(request.query.dtype)
+    return forward_and_save(request.reduced()[0])[0].to(request.result_dtype)
 
 
 def forward_and_save(request: Request) -> tuple[Tensor, ...]:
-    """The output, and the rows' logsumexp for each call of the kernel."""
+    """The output, with its log-sums if they are asked for, and the rows' logsumexp for each call of the kernel."""
     query, key, value = _flat(request)
     output = torch.empty_like(query)
     logsumexps, scale = [], scale_of(request.parts)
@@ -98,6 +100,12 @@ def forward_and_save(request: Request) -> tuple[Tensor, ...]:
         )
         call.rows(output).copy_(found)
         logsumexps.append(logsumexp)
+    if request.parts.log_sums:
+        log_sums = output.new_empty(*output.shape[:2], 1, dtype=request.result_dtype)
+        for call, logsumexp in zip(_calls(request), logsumexps, strict=True):
+            call.rows(log_sums).copy_(logsumexp.unsqueeze(-1))
+        ((start, stop),) = request.spans.outer
+        output = joined(output, log_sums.squeeze(-1).masked_fill_(start >= stop, -torch.inf))
     return output.unflatten(0, request.query.shape[:2]), *logsumexps
 
 
@@ -114,6 +122,9 @@ def backward_from_saved(
         output, logsumexps = found[0], found[1:]
     query, key, value = _flat(request)
     upward, output = grad_output.contiguous().flatten(0, 1), output.flatten(0, 1)
+    if request.parts.log_sums:
+        query, key, value, output = with_log_sums_column(query, key, value, output)
+        upward = upward.to(output.dtype)
     wide = wide_dtype(query)  # blocks overlap, so the gradients of keys and values are sums
     grads = [torch.empty_like(query), torch.zeros_like(key, dtype=wide), torch.zeros_like(value, dtype=wide)]
     scale = scale_of(request.parts)
@@ -133,6 +144,8 @@ def backward_from_saved(
         call.rows(grads[0]).copy_(of_query)
         call.add_columns(grads[1], of_key)
         call.add_columns(grads[2], of_value)
+    if request.parts.log_sums:
+        grads = [grad[..., :-1] for grad in grads]
     return tuple(grad.unflatten(0, request.query.shape[:2]).to(dtype) for grad in grads)
 
 

@@ -3,11 +3,14 @@
 Written to be read. No other engine may import it.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from regard.attention.costs import CALL, TILE, Cost, bytes_of_output, bytes_per_pair, features, seconds_per_pair
 from regard.attention.dropout import keep_scale
+from regard.attention.log_sums import joined
 from regard.attention.masked_matmul import masked_matmul
 from regard.attention.masks import Dense, allows
 from regard.attention.parts import operands, select
@@ -46,21 +49,23 @@ def run(request: Request, rows: Tensor | None = None) -> Tensor:
         # There are no keys.
         queries = request.query.shape[2] if rows is None else len(rows)
         output = request.query.new_zeros(*request.query.shape[:2], queries, request.value.shape[3])
+        if request.parts.log_sums:
+            output = joined(output, output.new_full(output.shape[:3], -torch.inf, dtype=wide_dtype(output)))
         return _with_gradients(output, request)
     # Parts take (group, query, feature): a group is one head of one item.
-    weights, empty = _weights_and_empty_rows(request, rows)
+    scores, allowed, empty = _scores_and_empty_rows(request, rows)
+    weights = _normalised(request, scores, allowed, empty)
     value = _wide(request.value).flatten(0, 1)
     at = _pairs(request, rows)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
-    if request.hides_nothing:
-        output = weights @ value
-    else:
-        shown = allows(request.parts.mask, at) & ~empty
-        output = masked_matmul(weights, value, shown.expand(weights.shape))
+    output = weights @ value if request.hides_nothing else masked_matmul(weights, value, allowed & ~empty)
     position = select(request.parts.position, at.head.flatten())
     output = torch.where(empty, 0.0, position.outputs(output, weights, at))
-    return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.query.dtype), request)
+    if request.parts.log_sums:
+        log_sums = _normaliser(request).log_sums(scores)
+        output = joined(output, torch.where(empty.squeeze(-1), -torch.inf, log_sums))
+    return _with_gradients(output.unflatten(0, request.query.shape[:2]).to(request.result_dtype), request)
 
 
 def _with_gradients(output: Tensor, request: Request) -> Tensor:
@@ -74,20 +79,22 @@ def _with_gradients(output: Tensor, request: Request) -> Tensor:
 def weigh(request: Request, rows: Tensor | None = None) -> Tensor:
     """The weights, (batch, head, query, key), in float32 or wider, of all queries or of the numbers `rows`."""
     request = request.expanded
-    return _weights_and_empty_rows(request, rows)[0].unflatten(0, request.query.shape[:2])
+    return _normalised(request, *_scores_and_empty_rows(request, rows)).unflatten(0, request.query.shape[:2])
 
 
-def _weights_and_empty_rows(request: Request, rows: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The weights, (group, query, key), and which rows are zeros, (group, query, 1): those without a score.
+def _scores_and_empty_rows(request: Request, rows: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """The scores and which pairs are allowed, (group, query, key), and which rows have no score, (group, query, 1).
 
-    A row has no score if it sees no key, or if the scores of all keys that it sees are minus infinity.
+    Hidden scores are minus infinity. A row has no score if it sees no key, or if the scores of all keys that it sees
+    are minus infinity; all of its scores are then 0.
     """
     query, key = _wide(request.query).flatten(0, 1), _wide(request.key).flatten(0, 1)
     query = query if rows is None else query[:, rows]
     at = _pairs(request, rows)
     shape = (len(query), query.shape[1], key.shape[1])
     if 0 in shape:
-        return query.new_zeros(shape), query.new_ones(*shape[:2], 1, dtype=torch.bool)
+        of_nothing = query.new_zeros(shape)
+        return of_nothing, of_nothing.bool(), query.new_ones(*shape[:2], 1, dtype=torch.bool)
     allowed = allows(request.parts.mask, at).expand(shape)
     if _has_no_mask(request):
         scores = _scores(request, query, key, at)
@@ -99,8 +106,20 @@ def _weights_and_empty_rows(request: Request, rows: Tensor | None) -> tuple[Tens
         scores = _scores_by_pair(request, query, key, allowed, rows) if by_pair else _scores(request, query, key, at)
         scores = torch.where(allowed, scores, -torch.inf)
     empty = (scores == -torch.inf).all(-1, keepdim=True)
-    weights = select(request.parts.weights, at.head.flatten())(torch.where(empty, 0.0, scores), allowed)
-    return torch.where(allowed & ~empty, weights, 0.0), empty
+    return torch.where(empty, 0.0, scores), allowed, empty
+
+
+def _normalised(request: Request, scores: Tensor, allowed: Tensor, empty: Tensor) -> Tensor:
+    """The weights, (group, query, key), of what `_scores_and_empty_rows` gives; 0 where hidden."""
+    if not scores.numel():
+        return scores
+    return torch.where(allowed & ~empty, _normaliser(request)(scores, allowed), 0.0)
+
+
+def _normaliser(request: Request) -> Any:
+    """The normaliser with the parameters of each group's head."""
+    batch, heads = request.query.shape[:2]
+    return select(request.parts.weights, torch.arange(heads, device=request.query.device).repeat(batch))
 
 
 def _has_no_mask(request: Request) -> bool:

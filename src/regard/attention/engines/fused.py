@@ -24,6 +24,7 @@ from regard.attention.costs import (
     width,
 )
 from regard.attention.engines import blocked
+from regard.attention.log_sums import joined
 from regard.attention.masks import And, Causal, Lengths
 from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
@@ -72,8 +73,13 @@ def refuse(request: Request) -> str | None:
     reason = inner_product_refusal(request)
     if reason is not None:
         return reason
-    if request.query.device.type == "cuda" and request.query.dtype == torch.float64:
-        return "on CUDA it has no kernel of linear memory for float64"
+    if request.query.device.type == "cuda":
+        if request.query.dtype == torch.float64:
+            return "on CUDA it has no kernel of linear memory for float64"
+        if request.parts.log_sums:
+            return "on CUDA its log-sums have no gradient"
+    if request.parts.log_sums and not request.finite:
+        return "an infinite score makes its log-sum NaN"
     if request.hides_nothing:
         # In half precision they give zeros where all scores are minus infinity, and in float32 NaN for one that is.
         if _on_cuda_with_values(request) and not _has_finite_scores(request):
@@ -140,7 +146,7 @@ def _pairs(request: Request) -> int:
 
 
 def run(request: Request) -> Tensor:
-    """The output, (batch, head, query, value), with its gradient."""
+    """The output, (batch, head, query, value), with its log-sums if they are asked for, and its gradient."""
     if not request.differentiable:
         return forward(request)
     if request.query.device.type != "cpu":
@@ -151,13 +157,16 @@ def run(request: Request) -> Tensor:
     query, key, value = _padded(reduced)
     padded = Request(query, key, value, reduced.parts, 0.0, 0, reduced.known)
     output = autograd.run_saving(padded, sys.modules[__name__])
-    if output.shape[-1] != request.value.shape[-1]:
-        output = output[..., : request.value.shape[-1]]
+    wanted = request.value.shape[-1]
+    if request.parts.log_sums:
+        return output if output.shape[-1] == wanted + 1 else joined(output[..., :wanted], output[..., -1])
+    if output.shape[-1] != wanted:
+        output = output[..., :wanted]
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
 
 
 def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
-    """The output, and the logsumexp of each row's scores, which the gradient needs."""
+    """The output, with its log-sums if they are asked for, and the logsumexp of each row, which the gradient needs."""
     causal, lengths = _hidden_by(request)
     three = request.query, request.key, request.value
     bias = None if lengths is None else _key_bias(request, lengths)
@@ -165,7 +174,10 @@ def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
     if found is None:
         # Where scores are so large, the gradient is computed by tiles too.
         return blocked.forward(request), request.query.new_zeros(request.query.shape[:3])
-    return found if lengths is None else (_zero_empty_rows(found[0], request, lengths), found[1])
+    output = found[0] if lengths is None else _zero_empty_rows(found[0], request, lengths)
+    if request.parts.log_sums:
+        output = _with_log_sums(output, found[1], request, lengths)
+    return output, found[1]
 
 
 def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, logsumexp: Tensor) -> tuple[Tensor, ...]:
@@ -182,10 +194,32 @@ def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, l
     if empty_rows is not None:
         grad_output = grad_output.masked_fill(empty_rows, 0.0)
     bias = None if lengths is None else _key_bias(request, lengths)
+    if request.parts.log_sums:
+        *three, output = with_log_sums_column(*three, output)
+        grad_output = grad_output.to(output.dtype)
     found = flash_backward_kernel(
         grad_output.contiguous(), *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale
     )
+    if request.parts.log_sums:
+        found = [grad[..., :-1] for grad in found]
     return found if request.query.dtype == dtype else tuple([grad.to(dtype) for grad in found])
+
+
+def with_log_sums_column(query: Tensor, key: Tensor, value: Tensor, output: Tensor) -> tuple[Tensor, ...]:
+    """The tensors of a gradient with one more column, for that of the log-sums, the last column of `grad_output`.
+
+    ds = w (dp - delta + dL) / T: as if each key had one more value, 1, of whose average, in the output, there is 0.
+
+    Args:
+        output: with its log-sums.
+    """
+    average = F.pad(output[..., :-1], (0, 1)).to(value.dtype)
+    return F.pad(query, (0, 1)), F.pad(key, (0, 1)), F.pad(value, (0, 1), value=1.0), average
+
+
+def _with_log_sums(output: Tensor, logsumexp: Tensor, request: Request, lengths: Lengths | None) -> Tensor:
+    empty_rows = _empty_rows(request, lengths)
+    return joined(output, logsumexp if empty_rows is None else logsumexp.masked_fill(empty_rows.squeeze(-1), -math.inf))
 
 
 def backward_by_tiles(request: Request, grad_output: Tensor) -> tuple[Tensor, ...]:
@@ -271,16 +305,20 @@ def forward(request: Request) -> Tensor:
         found = flash_forward(query, key, value, causal=causal, bias=bias, scale=scale)
         if found is None:
             return blocked.forward(request.expanded)
-        output = found[0]
+        output, logsumexp = found
     else:
         key, value = (_without_padding(t, request, lengths) for t in (key, value))
         bias = _key_bias(reduced, lengths)
-        output = _linear_attention(query, key, value, causal=causal, bias=bias, scale=scale)
+        output, logsumexp = _linear_attention(query, key, value, causal=causal, bias=bias, scale=scale), None
     if groups_queries:
         output = output.reshape(batch, heads, queries, output.shape[-1])
     if output.shape[-1] != width:
         output = output[..., :width]
-    return (output if lengths is None else _zero_empty_rows(output, request, lengths)).to(request.query.dtype)
+    if lengths is not None:
+        output = _zero_empty_rows(output, request, lengths)
+    if request.parts.log_sums and logsumexp is not None:
+        return _with_log_sums(output, logsumexp.reshape(batch, heads, queries), request, lengths)
+    return output.to(request.query.dtype)
 
 
 def _without_padding(tensor: Tensor, request: Request, lengths: Lengths | None) -> Tensor:

@@ -13,9 +13,23 @@ FUNCTION = attend
 
 
 def read(
-    query: Tensor, key: Tensor, value: Tensor, *, dropout: float, seed: int | None, engine: str, **parts: Any
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    dropout: float,
+    seed: int | None,
+    engine: str,
+    log_sums: bool,
+    **parts: Any,
 ) -> AttentionCall:
     """The call with these arguments, of which the operator passes all to a mode."""
+
+    def returned(outputs: Tensor) -> Any:
+        outputs = outputs.to(query.dtype)
+        # A change may have changed the parts.
+        return (outputs, attend(query, key, value, **parts, log_sums=True)[1]) if log_sums else outputs
+
     return AttentionCall(
         "regard.attend",
         query,
@@ -23,6 +37,6 @@ def read(
         value,
         parts,
         dropout,
-        returned=lambda outputs: outputs.to(query.dtype),
-        outputs=lambda given, rows: given[:, :, rows],
+        returned=returned,
+        outputs=lambda given, rows: (given[0] if log_sums else given)[:, :, rows],
     )

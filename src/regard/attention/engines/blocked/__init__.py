@@ -17,6 +17,7 @@ from regard.attention.engines.blocked.reference import fill_empty, isolated_pair
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile, TileSize, single_tile, tile_size, tiles
 from regard.attention.known import few_pairs
+from regard.attention.log_sums import joined
 from regard.attention.masks import allows
 from regard.attention.parts import Differentiable, map_operands, operands
 from regard.attention.precision import wide_dtype
@@ -49,7 +50,7 @@ def refuse(request: Request) -> str | None:
 
 
 def forward(request: Request, *, compiled_parts: CompiledParts | None = None, size: TileSize | None = None) -> Tensor:
-    """The output, (batch, head, query, value).
+    """The output, (batch, head, query, value), with its log-sums if they are asked for.
 
     Args:
         request: with heads equal.
@@ -59,12 +60,14 @@ def forward(request: Request, *, compiled_parts: CompiledParts | None = None, si
     batch, heads, queries = request.query.shape[:3]
     if request.safe and _is_one_tile(request, size):
         (work,) = walk(request, compiled_parts=compiled_parts, size=size)
-        output = work.output().to(request.query.dtype).contiguous()
+        output = work.output().to(request.result_dtype).contiguous()
         # A user's part may keep a reference to what it returned.
         if isinstance(request.parts.position, UserPart):
             output = output.clone(memory_format=torch.contiguous_format)
         return output.unflatten(0, (batch, heads))
     output = request.query.new_zeros(batch * heads, queries, request.value.shape[-1])
+    if request.parts.log_sums:
+        output = joined(output, output.new_full(output.shape[:2], -torch.inf, dtype=request.result_dtype))
     if not request.safe:
         for tile, at in unsafe_tiles(request, size):
             result = tile_output(request, tile, at, *_taken(request, tile), safe=False)

@@ -6,12 +6,14 @@ hidden pairs; and for the gradient of a gradient, which needs a function that au
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.log_sums import joined
 from regard.attention.masked_matmul import masked_matmul
 from regard.attention.masks import allows
 from regard.attention.parts import select
@@ -24,14 +26,23 @@ __all__ = ["fill_empty", "isolated_pairs", "tile_output", "tile_weights"]
 def tile_output(
     request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, value: Tensor, *, safe: bool
 ) -> Tensor:
-    """The output of one tile, (group, row, value). `safe`: nothing is hidden, or everything is finite and small."""
-    weights, allowed, empty = _weights_and_empty_rows(request, tile, at, query, key, safe=safe)
+    """The output of one tile, (group, row, value), with its log-sums if they are asked for.
+
+    Args:
+        safe: nothing is hidden, or everything is finite and small.
+    """
+    scores, allowed, empty = _scores_and_empty_rows(request, tile, at, query, key, safe=safe)
+    normaliser = select(request.parts.weights, at.head.flatten())
+    weights = _normalised(normaliser, scores, allowed, empty)
     if request.dropout:
         weights = weights * keep_scale(at, request.dropout, request.seed, weights.dtype)
     output = weights @ value if safe or allowed is None else masked_matmul(weights, value, allowed & ~empty)
     position = select(request.parts.position, at.head.flatten())
     # Rows without a score are zero and pass no gradient, even if the incoming one is NaN.
-    return torch.where(empty, 0.0, position.outputs(output, weights, at))
+    output = torch.where(empty, 0.0, position.outputs(output, weights, at))
+    if not request.parts.log_sums:
+        return output
+    return joined(output, torch.where(empty.squeeze(-1), -torch.inf, normaliser.log_sums(scores)))
 
 
 def tile_weights(
@@ -44,14 +55,17 @@ def tile_weights(
         query, key: the tile's rows and keys, in float32 or wider.
         safe: nothing is hidden, or everything is finite and small.
     """
-    weights, allowed, _ = _weights_and_empty_rows(request, tile, at, query, key, safe=safe)
-    return weights, allowed
+    scores, allowed, empty = _scores_and_empty_rows(request, tile, at, query, key, safe=safe)
+    return _normalised(select(request.parts.weights, at.head.flatten()), scores, allowed, empty), allowed
 
 
-def _weights_and_empty_rows(
+def _scores_and_empty_rows(
     request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, *, safe: bool
 ) -> tuple[Tensor, Tensor | None, Tensor]:
-    """`tile_weights`, and which rows are zeros, (group, row, 1): those whose allowed scores are all minus infinity."""
+    """The scores of one tile, which pairs are allowed, and which rows lack a score, (group, row, 1).
+
+    Hidden scores are minus infinity, and those of a row whose allowed scores are all minus infinity are 0.
+    """
     parts = request.parts
     allowed = None
     if not tile.full:
@@ -64,9 +78,14 @@ def _weights_and_empty_rows(
     if allowed is not None:
         scores = torch.where(allowed, scores, -torch.inf)
     empty = (scores == -torch.inf).all(-1, keepdim=True)
-    weights = select(parts.weights, heads)(torch.where(empty, 0.0, scores), allowed)
+    return torch.where(empty, 0.0, scores), allowed, empty
+
+
+def _normalised(normaliser: Any, scores: Tensor, allowed: Tensor | None, empty: Tensor) -> Tensor:
+    """The weights, 0 where hidden and in rows without a score."""
+    weights = normaliser(scores, allowed)
     shown = ~empty if allowed is None else allowed & ~empty
-    return torch.where(shown, weights, 0.0), allowed, empty
+    return torch.where(shown, weights, 0.0)
 
 
 def fill_empty(query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:

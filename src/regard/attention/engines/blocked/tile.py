@@ -14,6 +14,7 @@ from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, matmul_nt, matmul_tn
 from regard.attention.engines.blocked.reference import fill_empty
 from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.log_sums import joined
 from regard.attention.parts import Differentiable, operands, optional_method, select
 from regard.attention.positions import Position
 from regard.attention.precision import WIDE, wide_dtype
@@ -120,37 +121,56 @@ class TileWork:
 
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
+        return self._normalised(self._masked_scores())
+
+    def _masked_scores(self) -> Tensor:
         scores = self._score(self.query, self.key)
         if self._changes_scores:
             scores = self._position.scores(scores, self.unreduced_query, self.unreduced_key, self.at)
+        return self._masked(scores)
+
+    def _normalised(self, scores: Tensor) -> Tensor:
         # Nothing keeps a reference to the scores of the package's own parts, so they may be overwritten.
         in_place = optional_method(self._weights, "normalise_") if self._builtin_scores else None
         normalise = in_place or self._weights
-        weights = normalise(self._masked(scores), self.allowed)
+        weights = normalise(scores, self.allowed)
         return weights if self._mask is None else self._zero_hidden(weights)
 
     def output(self) -> Tensor:
-        """The output, (group, row, value), in float32 or wider."""
-        weights = self.weights()
+        """The output, (group, row, value), in float32 or wider, with its log-sums if they are asked for."""
+        scores = self._masked_scores()
+        log_sums = self._log_sums(scores) if self.request.parts.log_sums else None
+        weights = self._normalised(scores)  # in place of the scores
         # Dropout may modify the weights in place, but a user's normaliser may have kept a reference to them.
         if self.request.dropout:
             weights = self._dropped(weights.clone() if isinstance(self._weights, UserPart) else weights)
         output = matmul_nn(weights, self.value)
         if self._changes_outputs:
             output = self._position.outputs(output, weights, self.at)
-        if self._mask is None:
-            return output
-        return self._zero_empty_rows(output, in_place=not isinstance(self._position, UserPart))
+        if self._mask is not None:
+            output = self._zero_empty_rows(output, in_place=not isinstance(self._position, UserPart))
+        return output if log_sums is None else joined(output, log_sums)
+
+    def _log_sums(self, scores: Tensor) -> Tensor:
+        """The log-sums of masked scores, (group, row)."""
+        log_sums = self._weights.log_sums(scores)
+        if self._mask is None or self._no_empty_row:
+            return log_sums
+        return log_sums.masked_fill_(self._mask.empty_rows.squeeze(-1), -torch.inf)
 
     def vjp(self, grad_output: Tensor) -> "TileGradients":
         """The gradients of the tile's inputs and of the operands of its parts, given that of its output."""
         scores, score_vjp = self._score_and_vjp()
         scores, position_vjp = self._position_scores_and_vjp(scores)
-        weights, weights_vjp = self._weights_and_vjp(self._masked(scores))
+        scores = self._masked(scores)
+        weights, weights_vjp = self._weights_and_vjp(scores)
         # Dropout may modify the weights in place, but the normaliser's gradient needs them unchanged.
         dropped = self._dropped(weights.clone()) if self.request.dropout else weights
+        grad_log_sums = None
         if self._mask is not None:
             grad_output = self._zero_empty_rows(grad_output)
+        if self.request.parts.log_sums:
+            grad_output, grad_log_sums = grad_output[..., :-1], grad_output[..., -1]
         grad_output, grad_weights, outputs = self._outputs_vjp(grad_output, dropped)
         grad_value = matmul_tn(dropped, grad_output)
         more = matmul_nt(grad_output, self.value)
@@ -158,6 +178,11 @@ class TileWork:
         if self.request.dropout:
             grad_weights = self._dropped(grad_weights)
         grad_scores, *of_weights = weights_vjp(grad_weights)
+        if grad_log_sums is not None:
+            found = self._weights.log_sums_vjp(grad_log_sums, weights, scores)
+            more, *of_log_sums = self._with_operands(self.request.parts.weights, self._weights, 1, found)
+            grad_scores = grad_scores.add_(more)
+            of_weights = [a + b for a, b in zip(of_weights, of_log_sums, strict=True)]
         grad_scores, unreduced_query, unreduced_key, *of_position = position_vjp(grad_scores)
         query, key, *of_score = score_vjp(grad_scores)
         both = [

@@ -30,6 +30,8 @@ LISTED_EDGE, FILTERED_EDGE = 48, 66  # bytes of an edge while a mask lists it, a
 
 _NO_KERNEL = "it has no kernel for these parts: the score isn't additive, and the mask isn't a list of edges"
 
+_NO_LOG_SUMS = "its kernel along edges gives no log-sums"
+
 
 @cache
 def missing() -> str | None:
@@ -54,7 +56,7 @@ def refuse(request: Request) -> str | None:
     if missing() is not None:
         return missing()
     if not (compiles or request.dropout or takes_edges(request)):
-        return _NO_KERNEL
+        return _NO_LOG_SUMS if request.parts.log_sums and request.edges is not None else _NO_KERNEL
     if not request.safe:
         return "a hidden NaN, infinity or huge number would leak through it"
     return None
@@ -62,7 +64,7 @@ def refuse(request: Request) -> str | None:
 
 def takes_edges(request: Request) -> bool:
     """Whether the kernel along edges can run this request."""
-    if request.edges is None or missing() is not None:
+    if request.edges is None or request.parts.log_sums or missing() is not None:
         return False
     return _module("edge_engine").refuse(request) is None
 

@@ -16,6 +16,7 @@ from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PA
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiles import Call, Kind
 from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
+from regard.attention.log_sums import joined
 from regard.attention.parts import operands
 from regard.attention.positions import Bias
 from regard.attention.positions.alibi import Slopes
@@ -36,7 +37,7 @@ LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
-    """The output (batch, head, query, value); if `saves`, also what the gradient needs: it in float32 or wider, two
+    """The output (batch, head, query, value), with its log-sums if they are asked for; if `saves`, also what the gradient needs: it in float32 or wider, two
     numbers for each row, and if values have relative positions, the weights by distance."""
     reduced, unreduced = request.reduced()
     found = problem(reduced, request.query.dtype)
@@ -72,18 +73,21 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     if of_values is not None:
         whole = output + sums @ of_values.to(wide)
         output = whole.to(dtype)
+    if request.parts.log_sums:
+        highest, found_rows = rows
+        output = joined(output, highest - found_rows.log())
     return (output, whole, *rows, *([sums] if of_values is not None else [])) if saves else (output,)
 
 
-def backward(
-    request: Request, grad_output: Tensor, saved: Sequence[Tensor], grad_log_sums: Tensor | None = None
-) -> Gradients:
+def backward(request: Request, grad_output: Tensor, saved: Sequence[Tensor]) -> Gradients:
     """The gradients of query, key, value and the operands of the parts.
 
     Args:
         saved: as `forward` returned them, without the output.
-        grad_log_sums: the gradient of the log-sums, (batch, head, query).
     """
+    grad_log_sums = None
+    if request.parts.log_sums:
+        grad_output, grad_log_sums = grad_output[..., :-1], grad_output[..., -1].contiguous()
 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
         found = problem(reduced, request.query.dtype)
