@@ -37,8 +37,11 @@ LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
 def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
-    """The output (batch, head, query, value), with its log-sums if they are asked for; if `saves`, also what the gradient needs: it in float32 or wider, two
-    numbers for each row, and if values have relative positions, the weights by distance."""
+    """The output (batch, head, query, value), with its log-sums if they are asked for.
+
+    If `saves`, also what the gradient needs: the output in float32 or wider, two numbers for each row, and if values
+    have relative positions, the weights by distance.
+    """
     reduced, unreduced = request.reduced()
     found = problem(reduced, request.query.dtype)
     dtype = request.query.dtype
@@ -183,6 +186,9 @@ def _backward(
             gradients.backward_of_pairs[(row_tiles * triton.cdiv(keys, size.columns), items * tables_of_heads)](
                 share, grad_output, strides, highest, found_rows, mean, grad_pairs, shared, KIND=kind, **size.options
             )
+    if grad_log_sums is not None and len(kind.normaliser) > 2:
+        # The kernel takes scores less the highest, which matters to the log-sum.
+        of_number += torch.where(highest == -math.inf, 0.0, highest) * grad_log_sums
     of_score = _of_numbers(request.parts.score, of_score_number, found.score.of_number)
     if kind.additive != NONE:
         grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
