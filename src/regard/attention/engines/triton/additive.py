@@ -42,7 +42,7 @@ LEAKY_RELU = tl.constexpr(2)
 BLOCK = tl.constexpr(16)
 HALF = tl.constexpr(8)
 PADDED = tl.constexpr(128)  # as many rows as the largest tile has
-UNROLLED = tl.constexpr(4)
+UNROLLED = tl.constexpr(8)
 
 
 @triton.jit
@@ -200,12 +200,20 @@ def additive_scores(
 
 
 @triton.jit
+def first_of(rows):
+    """The first of a tile's rows, of which the compiler may know that numbers are read in fours from there."""
+    return tl.multiple_of(tl.min(rows, 0), BLOCK)
+
+
+@triton.jit
 def sums_of_terms(
     rows, columns, A, B, rows_length, columns_length, operands, ADDITIVE: tl.constexpr, SIZE: tl.constexpr,
     WIDE: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     STEP: tl.constexpr = HALF if SIZE > HALF else SIZE
-    A, B, U = A + rows, B + columns, operands[2]
+    A += first_of(rows) + tl.arange(0, rows.shape[0])
+    B += first_of(columns) + tl.arange(0, columns.shape[0])
+    U = operands[2]
     of_row, of_column = padded(rows_length), padded(columns_length)
     score = tl.zeros([rows.shape[0], columns.shape[0]], WIDE)
     for first in range(0, SIZE, BLOCK):
@@ -254,11 +262,10 @@ def sums_of_tanh(
 ):  # fmt: skip
     """Of the terms r of two features: the sums over the others of grad r (1 - r), and if `SHARES` of grad r."""
     of_r, of_s, share_r, share_s = tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a)
-    for begin in range(0, OTHERS, UNROLLED):
+    for _ in range(0, OTHERS, UNROLLED):
         for step in tl.static_range(UNROLLED):
-            j = begin + step
-            grad = tl.load(grads + j * OWNS)
-            r, s = two_terms(a, tl.load(theirs + j), c, tl.load(seconds + j), POWERS, INTERPRETED)
+            grad = tl.load(grads + step * OWNS)
+            r, s = two_terms(a, tl.load(theirs + step), c, tl.load(seconds + step), POWERS, INTERPRETED)
             if PARTIAL:
                 # At a hidden pair, where the gradient is 0, a term may be NaN.
                 r, s = tl.where(grad == 0.0, 0.0, r), tl.where(grad == 0.0, 0.0, s)
@@ -271,6 +278,9 @@ def sums_of_tanh(
             else:
                 of_r += grad * (r - r * r)
                 of_s += grad * (s - s * s)
+        grads += UNROLLED * OWNS
+        theirs += UNROLLED
+        seconds += UNROLLED
     if SHARES:
         of_r += share_r
         of_s += share_s
@@ -284,12 +294,11 @@ def sums_of_leaky_relu(
 ):  # fmt: skip
     """For two features: the sums over the others of grad act'(x), and if `SHARES` of grad act(x)."""
     of_x, of_y, share_x, share_y = tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a)
-    for begin in range(0, OTHERS, UNROLLED):
+    for _ in range(0, OTHERS, UNROLLED):
         for step in tl.static_range(UNROLLED):
-            j = begin + step
-            grad = tl.load(grads + j * OWNS)
+            grad = tl.load(grads + step * OWNS)
             leaked = grad * slope
-            x, y = a + tl.load(theirs + j), c + tl.load(seconds + j)
+            x, y = a + tl.load(theirs + step), c + tl.load(seconds + step)
             of_one, of_other = tl.where(x > 0.0, grad, leaked), tl.where(y > 0.0, grad, leaked)
             of_x += of_one
             of_y += of_other
@@ -298,6 +307,9 @@ def sums_of_leaky_relu(
                     x, y = tl.where(grad == 0.0, 0.0, x), tl.where(grad == 0.0, 0.0, y)
                 share_x += of_one * x
                 share_y += of_other * y
+        grads += UNROLLED * OWNS
+        theirs += UNROLLED
+        seconds += UNROLLED
     return of_x, of_y, share_x, share_y
 
 
@@ -325,7 +337,7 @@ def add_gradients(
     # One element of (feature, own) for each thread, in whatever is read: so nothing has to change threads.
     grads += halves * 0
     A += halves * of_own + own[None, :]
-    B += halves * of_others + (columns * 0)[None, :] + tl.min(others, 0)
+    B += first_of(others) + halves * of_others + (columns * 0)[None, :]
     GRAD += halves * own_length.to(tl.int64) + own[None, :]
     SHARE += halves * own_length.to(tl.int64) + own[None, :]
     tl.debug_barrier()
