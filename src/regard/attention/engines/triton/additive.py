@@ -211,9 +211,8 @@ def sums_of_terms(
     WIDE: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     STEP: tl.constexpr = HALF if SIZE > HALF else SIZE
-    A += first_of(rows) + tl.arange(0, rows.shape[0])
-    B += first_of(columns) + tl.arange(0, columns.shape[0])
-    U = operands[2]
+    A, B, U = A + first_of(rows), B + first_of(columns), operands[2]
+    rows, columns = tl.arange(0, rows.shape[0]), tl.arange(0, columns.shape[0])
     of_row, of_column = padded(rows_length), padded(columns_length)
     score = tl.zeros([rows.shape[0], columns.shape[0]], WIDE)
     for first in range(0, SIZE, BLOCK):
@@ -221,18 +220,18 @@ def sums_of_terms(
             if tl.load(operands[4] + first // BLOCK) != 0:
                 for feature in range(first, first + STEP):
                     second = feature + HALF
-                    a, b = tl.load(A + feature * of_row), tl.load(B + feature * of_column)
-                    c, d = tl.load(A + second * of_row), tl.load(B + second * of_column)
+                    a, b = tl.load(A + feature * of_row + rows), tl.load(B + feature * of_column + columns)
+                    c, d = tl.load(A + second * of_row + rows), tl.load(B + second * of_column + columns)
                     x, y = 1.0 + a[:, None] * b[None, :], 1.0 + c[:, None] * d[None, :]
                     u, v = tl.load(U + feature), tl.load(U + second)
                     score += (u * y + v * x) * reciprocal(x * y, INTERPRETED)
             else:
                 for feature in range(first, first + BLOCK):
-                    a, b = tl.load(A + feature * of_row), tl.load(B + feature * of_column)
+                    a, b = tl.load(A + feature * of_row + rows), tl.load(B + feature * of_column + columns)
                     score += tl.load(U + feature) * falling(a[:, None] + b[None, :], INTERPRETED)
         else:
             for feature in range(first, first + BLOCK):
-                a, b = tl.load(A + feature * of_row), tl.load(B + feature * of_column)
+                a, b = tl.load(A + feature * of_row + rows), tl.load(B + feature * of_column + columns)
                 x = a[:, None] + b[None, :]
                 u = tl.load(U + feature)
                 score += tl.where(x > 0.0, u, u * operands[5]) * x

@@ -48,7 +48,7 @@ _SIZES = {
 
 
 # Of additive scores, with a thread for each of 8 features of 16 rows whose gradients are summed.
-_ADDITIVE = {"forward": Tiling(16, 128), "queries": Tiling(16, 128), "keys": Tiling(128, 16)}
+_ADDITIVE = {"forward": Tiling(16, 128), "queries": Tiling(16, 128), "keys": Tiling(64, 16)}
 
 
 def tiling(table: bool, query: Tensor, value: Tensor, kernel: str, *, additive: bool = False) -> Tiling:
