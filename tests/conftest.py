@@ -1,6 +1,8 @@
 """Shape annotations are checked in every test; a user pays nothing for them."""
 
 import gc
+import importlib
+import importlib.util
 import os
 import signal
 from collections import Counter
@@ -32,6 +34,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # The mode that a default device sets changes what is traced: a CPU is tested as a user has it, without.
     if config.getoption("--device") != "cpu":
         torch.set_default_device(config.getoption("--device"))
+    elif importlib.util.find_spec("triton") is not None:
+        # Triton is made for its interpreter or for a GPU when it is imported, and torch imports it when it compiles.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TRITON_INTERPRET", "1")
+            importlib.import_module("triton")
     # A shell that starts a process in the background makes it ignore Ctrl-C, and all that it starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,6 +48,11 @@ def pytest_collection_finish() -> None:
     """Leave modules and tests out of later garbage collections: they stay, and a full one would take a second."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Let go of them at the end: what is frozen isn't, and Triton's binding tells of all of its that is left."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

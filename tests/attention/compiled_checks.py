@@ -31,6 +31,8 @@ from regard.modules import MultiHeadAttention, Projections
 COMPILED: dict[str, Callable[[], None]] = {}
 EXPORTED: dict[str, Callable[[], None]] = {}
 SLOW: dict[str, Callable[[], None]] = {}
+INTERPRETED: dict[str, Callable[[], None]] = {}
+"""Those that need TRITON_INTERPRET=1."""
 
 SELF = 13
 
@@ -711,11 +713,28 @@ def inductor() -> None:
         equal(lambda *three, parts=parts: attend(*three, **parts), function, three)
 
 
+@check(INTERPRETED)
+def by_the_kernels_of_triton() -> None:
+    for parts in (
+        {"mask": "causal"},
+        {"mask": "no_self", "weights": "entmax", "position": positions.Relative(6, 2)},
+        {"weights": weights.LearnedSigmoid(SELF), "dropout": 0.3},
+    ):
+        three = tensors(batch=1)
+
+        def run(*three: Tensor, parts: dict[str, Any] = parts, engine: str = "triton") -> Tensor:
+            return attend(*three, engine=engine, **parts)
+
+        function, counter = compiled(run)
+        equal(functools.partial(run, engine="dense"), function, three)
+        assert counter.frame_count == 1
+
+
 def main(names: list[str]) -> None:
     """Run these checks and print how each ended."""
     warnings.simplefilter("error", UserWarning)
     warnings.filterwarnings("ignore", "The given buffer is not writable")  # PyTorch's own, as it loads a program
-    every = COMPILED | EXPORTED | SLOW
+    every = COMPILED | EXPORTED | SLOW | INTERPRETED
     for name in names:
         torch._dynamo.reset()
         torch.manual_seed(0)

@@ -36,9 +36,9 @@ def poisoned(arguments, place, poison, row, column):
     return arguments
 
 
-def hidden(case, row, column):
+def hidden(case, row, column, dtype=torch.float64):
     """The case's arguments, with a mask that hides that query and that key from all."""
-    arguments = case.make()
+    arguments = case.make(dtype)
     arguments.parts["mask"] = arguments.parts["mask"] & (
         lambda batch, head, query, key: (query != row) & (key != column)
     )

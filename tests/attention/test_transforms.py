@@ -440,7 +440,7 @@ class _Captures(positions.Position):
         return output * self.scale
 
 
-def _results(names: list[str]) -> dict[str, str | None]:
+def check_results(names: list[str]) -> dict[str, str | None]:
     """The checks of compiled_checks.py, run in a process without the suite's shape checks; each one's error."""
     folder = Path(__file__).parent
     ran = subprocess.run(
@@ -460,7 +460,7 @@ def compiled_results(request, tmp_path_factory) -> dict[str, str | None]:
     path = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "compiled_results.json"
     with filelock.FileLock(f"{path}.lock"):
         if not path.exists():
-            path.write_text(json.dumps(_results(names)), encoding="utf-8")
+            path.write_text(json.dumps(check_results(names)), encoding="utf-8")
         return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -472,4 +472,4 @@ def test_compiled_and_exported(name, compiled_results):
 @pytest.mark.slow
 def test_with_pytorchs_own_backend(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    assert _results([*compiled_checks.SLOW]) == dict.fromkeys(compiled_checks.SLOW)
+    assert check_results([*compiled_checks.SLOW]) == dict.fromkeys(compiled_checks.SLOW)

@@ -1,0 +1,41 @@
+"""Triton's interpreter for one test alone: everywhere else the `triton` engine refuses tensors on a CPU."""
+
+import functools
+import importlib
+import inspect
+from typing import Any
+
+import pytest
+import torch
+
+from regard.attention.engines import triton
+
+
+def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Triton's kernels run on a CPU until the end of the test. `conftest.py` has imported Triton for it."""
+    if torch.get_default_device().type != "cpu":
+        pytest.skip("the interpreter stands in for a GPU, and there is one")
+    pytest.importorskip("triton", reason="Triton isn't installed: pip install 'regard[gpu]'")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(importlib.import_module("triton.runtime.interpreter"), "_patch_builtin", _patch_builtin)
+    reason = triton.missing()
+    assert reason is None, reason
+    kernels = importlib.import_module("regard.attention.engines.triton.kernels")
+    assert type(kernels.forward).__name__ == "InterpretedFunction", "Triton was imported without TRITON_INTERPRET=1"
+
+
+def _patch_builtin(package: Any, *rest: Any) -> None:
+    """As the interpreter's own, which lists all members of Triton's language anew at each call of a function: with it,
+    a test takes twice as long."""
+    interpreter = importlib.import_module("triton.runtime.interpreter")
+    for name in _builtins(package):
+        member = getattr(package, name)
+        if not interpreter.tl.core.is_builtin(member):
+            return  # this one is in place, and so are the others
+        interpreter._patch_attr(package, name, member, *rest)
+
+
+@functools.cache
+def _builtins(package: Any) -> list[str]:
+    is_builtin = importlib.import_module("triton.language.core").is_builtin
+    return [name for name, member in inspect.getmembers(package) if is_builtin(member)]

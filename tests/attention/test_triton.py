@@ -1,0 +1,554 @@
+"""The kernels of the `triton` engine in Triton's interpreter, which takes tensors on a CPU, and float64 too.
+
+The laws are those of the other engines (test_product, test_contract, test_poison, test_gradients, test_tiles), on fewer
+cases, as the interpreter takes a second for what an engine does in a millisecond. Its tiles are 16 x 16.
+"""
+
+import dataclasses
+import functools
+import importlib
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from torch import Tensor
+from torch.func import grad, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from attention import compiled_checks
+from attention.cases import (
+    HEADS,
+    MASK_EXAMPLES,
+    POSITION_EXAMPLES,
+    SCORE_EXAMPLES,
+    TILES_OF_16,
+    WEIGHTS_EXAMPLES,
+    Arguments,
+    Case,
+    covering,
+    numbers,
+    shifted,
+)
+from attention.comparing import ROUNDING, compare_one, explained, gaps, outcome, request_of
+from attention.interpreting import interpret
+from attention.test_poison import PLACES, POISONS, hidden, poisoned, visible
+from attention.test_transforms import check_results
+from regard.attention import Budget, Documents, Lengths, Relative, Window, attend, weigh
+from regard.attention.engines import triton
+from regard.attention.engines.triton.tiling import Tiling
+from regard.attention.masks import as_mask
+from regard.errors import RefusedError
+
+F64 = torch.float64
+
+
+@pytest.fixture(autouse=True)
+def interpreter(monkeypatch):
+    interpret(monkeypatch)
+
+
+def taken(kind: str, examples: dict[str, Any]) -> list[str]:
+    """The names of the parts of a kind that the engine takes."""
+    return [name for name in examples if triton._unknown_part(request_of(Case(**{kind: name}).make())) is None]
+
+
+SCORES, WEIGHTS, POSITIONS = (
+    taken(kind, examples)
+    for kind, examples in (("score", SCORE_EXAMPLES), ("weights", WEIGHTS_EXAMPLES), ("position", POSITION_EXAMPLES))
+)
+# One mask or two of each way in which the kernels see masks: nothing, a band, one interval, two, a table of pairs.
+MASKS = [
+    "dense", "causal", "window", "causal & lengths", "lengths", "documents", "guided", "no_self", "prefix by item",
+    "prefix | window", "own function", "edges & lengths", "blocks & causal", "nothing",
+]  # fmt: skip
+
+
+def test_what_it_takes():
+    """What is left out here would be left out of the laws below."""
+    assert set(SCORE_EXAMPLES) - set(SCORES) == {
+        "additive", "additive by head", "additive, leaky_relu", "additive, no bias", "own function", "own part",
+    }  # fmt: skip
+    assert set(WEIGHTS_EXAMPLES) - set(WEIGHTS) == {"top_k", "own function", "own part"}
+    assert set(POSITION_EXAMPLES) - set(POSITIONS) == {"bias", "own", "own + relative both"}
+
+
+def test_it_says_what_it_lacks(monkeypatch):
+    x = torch.ones(1, 1, 2, 4)
+    for call, reason in (
+        (lambda: attend(x[:, :, :0], x, x, engine="triton"), "empty tensor"),
+        (lambda: attend(x, x[:, :, :0], x[:, :, :0], engine="triton"), "empty tensor"),
+        (lambda: attend(x, x, x.repeat(1, 1, 1, 65), engine="triton"), "head sizes up to 256"),
+        (lambda: attend(x, x, x, score=lambda q, k: q @ k.mT, engine="triton"), "no kernel for the score"),
+        (lambda: attend(x, x, x, dropout=1.0, engine="triton"), "dropout"),
+    ):
+        with pytest.raises(RefusedError, match=reason):
+            call()
+    monkeypatch.setitem(sys.modules, "triton", None)
+    monkeypatch.delitem(sys.modules, "regard.attention.engines.triton.launch")
+    assert "pip install 'regard[gpu]'" in triton.missing.__wrapped__()
+    monkeypatch.delenv("TRITON_INTERPRET")
+    with pytest.raises(RefusedError, match="TRITON_INTERPRET=1"):
+        attend(x, x, x, engine="triton")
+
+
+def in_turn(columns: dict[str, tuple[Sequence[Any], int]], count: int) -> list[Case]:
+    """Cases in which all parts take turns, each column at its own pace."""
+    return [
+        Case(**{kind: names[step * i % len(names)] for kind, (names, step) in columns.items()}) for i in range(count)
+    ]
+
+
+EACH_ONCE = in_turn(
+    {
+        "score": (SCORES, 3),
+        "weights": (WEIGHTS, 1),
+        "mask": ([*MASK_EXAMPLES], 1),
+        "position": (POSITIONS, 5),
+        "size": (["few queries", "few keys"], 1),
+        "dropout": ((0.0, 0.3, 0.0), 1),
+    },
+    len(MASK_EXAMPLES),
+)
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype"), [(case, [*ROUNDING][i % 3 == 0]) for i, case in enumerate(EACH_ONCE)], ids=str
+)
+def test_it_equals_the_definition(case, dtype, record_property):
+    expected = outcome(case.make(), "dense")
+    for what, count in compare_one(case, "triton", dtype, expected).items():
+        record_property(f"contract: {what}", count)
+
+
+@functools.cache
+def product() -> list[tuple[Any, ...]]:
+    return covering(SCORES, WEIGHTS, MASKS, POSITIONS, TILES_OF_16, (0.0, 0.3), ROUNDING)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_it_equals_the_definition_whichever_two_parts_meet(weights):
+    wrong = []
+    for *row, dtype in product():
+        case = Case(*row)
+        if case.weights == weights:
+            try:
+                compare_one(case, "triton", dtype, outcome(case.make(), "dense"))
+            except AssertionError as error:
+                wrong.append(f"{error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def arguments(
+    queries: int,
+    keys: int | None = None,
+    *,
+    features: int = 5,
+    width: int = 7,
+    heads: int = 1,
+    key_heads: int | None = None,
+    batch: int = 1,
+    dtype: torch.dtype = F64,
+    dropout: float = 0.0,
+    mask: Any = None,
+    **parts: Any,
+) -> Arguments:
+    """A call of few heads, as each head takes the interpreter as long again."""
+    keys, key_heads = queries if keys is None else keys, heads if key_heads is None else key_heads
+    return Arguments(
+        numbers(batch, heads, queries, features, seed=51, dtype=dtype),
+        numbers(batch, key_heads, keys, features, seed=52, dtype=dtype),
+        numbers(batch, key_heads, keys, width, seed=53, dtype=dtype),
+        {"score": "scaled_dot", "weights": "softmax", "position": None, **parts, "mask": as_mask(mask)},
+        {"dropout": dropout, "seed": 7},
+    )
+
+
+def hold(call: Arguments) -> None:
+    """Hold a call in float64 to the definition."""
+    far = gaps(outcome(call, "triton"), outcome(call, "dense"), F64)
+    assert not far, far
+
+
+CALLS: dict[str, Callable[[int, int], dict[str, Any]]] = {
+    "causal": lambda queries, keys: {"mask": "causal"},
+    "window, entmax": lambda queries, keys: {"mask": Window(3, 14), "weights": "entmax"},
+    "no_self, sigmoid, relative": lambda queries, keys: {
+        "mask": "no_self",
+        "weights": "sigmoid",
+        "position": Relative(5, 2, on="both", value_size=7).to(F64),
+    },
+    "own function, hard": lambda queries, keys: {"mask": shifted, "weights": "hard"},
+    "documents, relu, dropout": lambda queries, keys: {
+        "mask": Documents(torch.arange(keys) // 12, query=torch.arange(queries) // 13),
+        "weights": "relu",
+        "dropout": 0.3,
+    },
+}
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 31, 32, 33])
+@pytest.mark.parametrize("call", CALLS)
+def test_lengths_about_the_edges_of_tiles(call, length):
+    hold(arguments(length, **CALLS[call](length, length)))
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 33), (33, 1), (17, 48), (48, 17), (16, 32)])
+@pytest.mark.parametrize("call", CALLS)
+def test_more_queries_than_keys_and_fewer(call, queries, keys):
+    hold(arguments(queries, keys, **CALLS[call](queries, keys)))
+
+
+def cut(monkeypatch, **sizes: tuple[int, int]) -> None:
+    """Let the kernels have tiles of these sizes, (rows, columns); with a table of pairs, all have those of queries."""
+
+    def tiling(table: bool, query: Tensor, value: Tensor, kernel: str) -> Tiling:
+        return Tiling(*sizes["queries" if table else kernel], interpreted=True)
+
+    monkeypatch.setattr(launch(), "tiling", tiling)
+
+
+def launch() -> Any:
+    return importlib.import_module("regard.attention.engines.triton.launch")
+
+
+@pytest.mark.parametrize("length", [31, 32, 33, *(pytest.param(n, marks=pytest.mark.slow) for n in (127, 128, 129))])
+@pytest.mark.parametrize("call", CALLS)
+def test_tiles_of_other_sizes(call, length, monkeypatch):
+    small = length < 64
+    cut(monkeypatch, forward=(32, 16) if small else (64, 32), queries=(16, 32), keys=(32, 16) if small else (32, 64))
+    hold(arguments(length, **CALLS[call](length, length)))
+
+
+@pytest.mark.parametrize("mask", ["own function", "blocks & causal"])
+@pytest.mark.parametrize("weights", ["entmax by head", "relu"])
+@pytest.mark.parametrize("dtype", ROUNDING)
+def test_a_table_of_pairs_is_held_a_few_rows_at_a_time(dtype, weights, mask, monkeypatch):
+    monkeypatch.setattr(launch(), "PAIRS_AT_ONCE", 1)
+    case = Case(weights=weights, mask=mask, position="relative both", size="two tiles, longer", dropout=0.3)
+    compare_one(case, "triton", dtype, outcome(case.make(), "dense"))
+
+
+@pytest.mark.parametrize(("features", "width"), [(1, 8), (8, 8), (40, 24), (64, 96), (96, 1), (256, 40), (17, 256)])
+def test_head_sizes(features, width):
+    hold(arguments(5, 6, features=features, width=width, mask="causal"))
+
+
+class TestInputs:
+    """They are read where they lie, and left as they are."""
+
+    LAID_OUT: ClassVar = {
+        "by position": lambda tensor: tensor.detach().transpose(1, 2).contiguous().transpose(1, 2),
+        "by feature": lambda tensor: tensor.detach().mT.contiguous().mT,
+        "every other": lambda tensor: tensor.detach().repeat_interleave(2, 2)[:, :, ::2],
+        "one for all heads": lambda tensor: tensor.detach()[:, :1].expand_as(tensor),
+        "one for all rows": lambda tensor: tensor.detach()[:, :, :1].expand_as(tensor),
+        "sliced features": lambda tensor: torch.cat([tensor.detach()] * 2, -1)[..., : tensor.shape[-1]],
+    }
+
+    @pytest.mark.parametrize("laid_out", LAID_OUT)
+    def test_however_they_are_laid_out(self, laid_out):
+        call = arguments(17, 18, heads=2, batch=2, mask="causal")
+        turned = [self.LAID_OUT[laid_out](t) for t in (call.query, call.key, call.value)]
+        before = [tensor.clone() for tensor in turned]
+        there, packed = (
+            dataclasses.replace(call, **dict(zip(("query", "key", "value"), map(self.leaf, three), strict=True)))
+            for three in (turned, before)
+        )
+        with Seen() as seen:
+            found = outcome(there, "triton")
+        assert all(torch.equal(one, other) for one, other in zip(turned, before, strict=True))
+        for name, tensor in outcome(packed, "triton").items():
+            assert torch.equal(tensor, found[name]), name
+        if laid_out != "by feature":  # whose tensors are copied
+            assert not seen.copied, seen.copied
+
+    @staticmethod
+    def leaf(tensor: Tensor) -> Tensor:
+        return tensor.requires_grad_()
+
+    @pytest.mark.parametrize("by", ["expanded", "turned"])
+    def test_a_gradient_however_it_is_laid_out(self, by):
+        call = arguments(17, heads=2)
+        output = call(attend, engine="triton")
+        above = (
+            torch.ones(()).to(F64).expand_as(output) if by == "expanded" else torch.randn(output.mT.shape).to(F64).mT
+        )
+        three = call.query, call.key, call.value
+        expected = torch.autograd.grad(call(attend, engine="dense"), three, above)
+        torch.testing.assert_close(torch.autograd.grad(output, three, above), expected)
+
+
+class Seen(TorchDispatchMode):
+    """What was run: copies of more than a number a row, and what waits for a number from a GPU."""
+
+    WAITS = "_local_scalar_dense", "equal", "nonzero", "is_nonzero", "item", "masked_select", "_unique2", "unique_dim"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.copied: list[str] = []
+        self.waited: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        if name in ("clone", "_to_copy") and args[0].ndim == 4 and args[0].is_floating_point():
+            self.copied.append(f"{func} of {tuple(args[0].shape)}")
+        if name in self.WAITS:
+            self.waited.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    "case",
+    in_turn(
+        {
+            "mask": (MASKS, 1),
+            "weights": (WEIGHTS, 3),
+            "position": (POSITIONS, 2),
+            "size": (["few queries"], 1),
+            "dropout": ((0.3,), 1),
+        },
+        len(MASKS),
+    ),
+    ids=str,
+)
+def test_nothing_waits_for_a_number_from_the_gpu(case):
+    """So that a call can be captured in a CUDA graph."""
+    request = request_of(case.make(torch.float32))
+    with Seen() as seen:
+        output = triton.run(request)
+        torch.autograd.grad(output, request.value, torch.ones_like(output))
+    assert not seen.waited, seen.waited
+
+
+class TestHidden:
+    """What a mask hides cannot matter, whatever it holds; what is seen shows."""
+
+    POISONED: ClassVar = [
+        (case, *what)
+        for case, what in zip(
+            itertools.cycle(EACH_ONCE),
+            covering(POISONS, PLACES, ROUNDING),
+            strict=False,
+        )
+    ]
+
+    @pytest.mark.parametrize(("case", "poison", "place", "dtype"), POISONED, ids=str)
+    def test_from_all(self, case, poison, place, dtype):
+        row, column = 3, 4
+        number = 3e38 if poison == "large" and dtype == torch.float32 else POISONS[poison]
+        expected = outcome(hidden(case, row, column), "dense")
+        call = hidden(case, row, column, dtype)
+        far = gaps(outcome(poisoned(call, place, number, row, column), "triton"), expected, dtype)
+        assert not far or explained(case, expected, far, dtype), far
+
+    # By each way in which the kernels see masks; a table of pairs is what hides from all.
+    @pytest.mark.parametrize("poison", POISONS)
+    @pytest.mark.parametrize(
+        "mask", ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"]
+    )
+    @pytest.mark.parametrize("size", ["few queries", "few keys"])
+    def test_from_some_rows(self, size, mask, poison):
+        weights = WEIGHTS[(len(mask) + len(poison)) % len(WEIGHTS)]
+        case = Case(weights=weights, mask=mask, size=size, dropout=0.3)
+        column = 4
+        blind = ~visible(case)[..., column]
+        expected = outcome(case.make(), "dense")
+        actual = outcome(poisoned(case.make(), "key and value", POISONS[poison], 0, column), "triton")
+        for name in ("output", "output without gradients", "gradient of query"):
+            far = gaps({name: actual[name][blind]}, {name: expected[name][blind]}, F64)
+            assert not far, far
+
+    @pytest.mark.parametrize("poison", POISONS)
+    @pytest.mark.parametrize(
+        "mask", ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"]
+    )
+    def test_a_query_from_some_keys(self, mask, poison):
+        weights = WEIGHTS[(len(mask) + len(poison)) % len(WEIGHTS)]
+        case = Case(weights=weights, mask=mask, size="few queries")
+        row = 5
+        unseen = ~visible(case)[:, :, row]
+        expected = outcome(case.make(), "dense")
+        actual = outcome(poisoned(case.make(), "query", POISONS[poison], row, 0), "triton")
+        others = torch.arange(7) != row
+        for name in ("output", "gradient of query"):
+            far = gaps({name: actual[name][:, :, others]}, {name: expected[name][:, :, others]}, F64)
+            assert not far, far
+        for name in ("gradient of key", "gradient of value"):
+            far = gaps({name: actual[name][unseen]}, {name: expected[name][unseen]}, F64)
+            assert not far, far
+
+    @pytest.mark.parametrize("place", ["key", "value", "query"])
+    @pytest.mark.parametrize("mask", [None, "causal", "own function"])
+    @pytest.mark.parametrize("weights", WEIGHTS)
+    def test_what_is_seen_shows(self, weights, mask, place):
+        """NaN and infinities as the definition has them."""
+        call = arguments(
+            6,
+            heads=HEADS,
+            weights=WEIGHTS_EXAMPLES[weights](F64),
+            mask=MASK_EXAMPLES.get(mask, lambda size: mask)(None),
+        )
+        with torch.no_grad():
+            for head, number in enumerate((torch.nan, torch.inf, -torch.inf)):
+                getattr(call, place)[0, head, 4, 0] = number
+            output, expected = (call(attend, engine=engine) for engine in ("triton", "dense"))
+        torch.testing.assert_close(output, expected, equal_nan=True)
+
+    @pytest.mark.parametrize("weights", WEIGHTS)
+    @pytest.mark.parametrize("mask", ["causal", "lengths"])
+    def test_a_row_that_sees_nothing(self, mask, weights):
+        """It gives zeros, and takes no gradient even of NaN: as more queries than keys, and by lengths."""
+        call = arguments(
+            7, 5 if mask == "causal" else 7, batch=2, heads=HEADS, weights=WEIGHTS_EXAMPLES[weights](F64),
+            mask="causal" if mask == "causal" else Lengths(query=[7, 7], key=[0, 7]), position=Relative(5, 1).to(F64),
+        )  # fmt: skip
+        output = call(attend, engine="triton")
+        nothing = (slice(None), slice(None), slice(2)) if mask == "causal" else (0,)
+        assert (output[nothing] == 0).all()
+        above = torch.ones_like(output)
+        wanted = list(call.named.values())
+        above[nothing] = 0.0
+        expected = torch.autograd.grad(call(attend, engine="dense"), wanted, above, materialize_grads=True)
+        above[nothing] = torch.nan
+        found = torch.autograd.grad(output, wanted, above, materialize_grads=True)
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("seed", [0, 1, -1, 2**31, 2**62 + 12345])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.999])
+def test_the_same_weights_fall_as_on_a_cpu(share, seed):
+    """Bit for bit: the output is the weights themselves, of which those that fell are zero."""
+    call = arguments(17, 18, heads=2, batch=2, width=18, dropout=share)
+    call.rest["seed"] = seed
+    call.value = torch.eye(18, dtype=F64).expand(2, 2, 18, 18)
+    found, expected = (call(attend, engine=engine) for engine in ("triton", "dense"))
+    assert torch.equal(found == 0, expected == 0)
+    assert (found == 0).any()
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("case", [case for case in EACH_ONCE if case.position != "none"][::4], ids=str)
+def test_the_same_bits_at_every_call(case):
+    first, again = (outcome(case.make(torch.float32), "triton") for _ in range(2))
+    for name, tensor in first.items():
+        assert torch.equal(tensor, again[name]), name
+
+
+class TestHalf:
+    """What is rounded: a weight and a score's gradient before its product, and each result.
+
+    With u half a step of the dtype, |rounded - exact| is at most
+
+        output             u (sum_j w_ij |v_j| + |o_i|)
+        gradient of value  u (sum_i w_ij |do_i| + |dv_j|)
+        gradient of query  u (sum_j |ds_ij k_j| + |dq_i|) + sum_j |e_ij k_j|,    e_ij = |g_ij| u sum_j w_ij |v_j| |do_i|
+
+    and likewise for the keys. e is what an output's error does to the mean that the gradient of softmax subtracts, with
+    g a weight's slope; other normalisers compute it anew. Sums are in float32, whose rounding is a thousandth of that.
+    """
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    @pytest.mark.parametrize("mask", ["causal", "own function"])
+    @pytest.mark.parametrize("weights", ["softmax", "sigmoid", "relu", "sparsemax", "entmax", "budget"])
+    def test_it_is_off_by_as_much_as_its_roundings(self, weights, mask, dtype):
+        u = torch.finfo(dtype).eps / 2
+        call = arguments(
+            17, 18, width=6, weights=weights if weights != "budget" else Budget(2.5), mask=MASK_EXAMPLES[mask](None)
+        )
+        call = call.rounded(dtype)
+        query, key, value = three = [t.requires_grad_() for t in (call.query, call.key, call.value)]
+        kept: list[Tensor] = []
+
+        def score(query: Tensor, key: Tensor) -> Tensor:
+            kept.append(query @ key.mT / query.shape[-1] ** 0.5)
+            kept[-1].retain_grad()
+            return kept[-1]
+
+        part = call.parts["weights"]
+        weight = weigh(query, key, weights=part, mask=call.parts["mask"], score=score)
+        exact = weight @ value
+        above = torch.linspace(-1, 1, exact.numel(), dtype=F64).view_as(exact).to(dtype).to(F64)
+        expected = [exact, *torch.autograd.grad(exact, [*three, kept[-1]], above)]
+        output, of_query, of_key, of_value, of_score = (t.detach() for t in expected)
+
+        narrow = [t.detach().to(dtype).requires_grad_() for t in three]
+        found = attend(*narrow, weights=part, mask=call.parts["mask"], engine="triton")
+        grads = torch.autograd.grad(found, narrow, above.to(dtype))
+
+        weight, query, key, value = (t.detach().abs() for t in (weight, query, key, value))
+        most = u * weight @ value
+        error = weight * (most * above.abs()).sum(-1, keepdim=True) if weights == "softmax" else 0.0
+        of_pair = (u * of_score.abs() + error) / query.shape[-1] ** 0.5
+        bounds = (
+            most + u * output.abs(),
+            of_pair @ key + u * of_query.abs(),
+            of_pair.mT @ query + u * of_key.abs(),
+            u * (weight.mT @ above.abs() + of_value.abs()),
+        )
+        for name, one, other, bound in zip(
+            ("output", "query", "key", "value"),
+            (found, *grads),
+            (output, of_query, of_key, of_value),
+            bounds,
+            strict=True,
+        ):
+            over = (one.double() - other).abs() - 1.01 * bound - 2e-5 * other.abs().max() - torch.finfo(dtype).tiny
+            assert one.dtype == dtype
+            assert over.max() <= 0, f"{name}: {over.max():.2g} more than rounding explains"
+
+
+def loss(output: Tensor) -> Tensor:
+    return (output * torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view_as(output)).sin().sum()
+
+
+SECOND = [{}, {"mask": "causal", "weights": "sigmoid"}, {"weights": "entmax"}, {"position": "relative", "dropout": 0.3}]
+
+
+@pytest.mark.parametrize("parts", SECOND, ids=str)
+def test_the_gradient_of_a_gradient(parts):
+    """By `blocked`, from the kernels' first gradient."""
+    position = Relative(5, 2).to(F64) if "position" in parts else None
+    call = arguments(5, 6, **{**parts, "position": position})
+    wanted = list(call.named.values())
+
+    def second(engine: str) -> tuple[Tensor, ...]:
+        first = torch.autograd.grad(loss(call(attend, engine=engine)), wanted, create_graph=True)
+        return torch.autograd.grad(sum(gradient.square().sum() for gradient in first), wanted)
+
+    torch.testing.assert_close(second("triton"), second("dense"))
+
+
+class TestTransforms:
+    @pytest.mark.parametrize(
+        "parts", [{}, {"mask": "causal", "weights": "sigmoid"}, {"mask": "no_self", "dropout": 0.3}], ids=str
+    )
+    def test_gradients_of_each_sample(self, parts):
+        call = arguments(5, 6, **parts)
+        three = [torch.stack([t.detach(), -t.detach()]) for t in (call.query, call.key, call.value)]
+
+        def run(query: Tensor, key: Tensor, value: Tensor, engine: str = "triton") -> Tensor:
+            return loss(Arguments(query, key, value, call.parts, call.rest)(attend, engine=engine))
+
+        found = vmap(grad(run, argnums=(0, 1, 2)))(*three)
+        for sample in range(2):
+            own = [tensor[sample].clone().requires_grad_() for tensor in three]
+            expected = torch.autograd.grad(run(*own, engine="dense"), own)
+            torch.testing.assert_close(tuple(tensor[sample] for tensor in found), expected)
+
+    def test_autocast(self):
+        call = arguments(5, 6, dtype=torch.float32, mask="causal")
+        expected = outcome(call, "triton")
+        with torch.autocast("cpu", torch.bfloat16):
+            found = outcome(call, "triton")
+        for name, tensor in expected.items():
+            assert torch.equal(found[name], tensor), name
+
+    @pytest.mark.slow
+    def test_compiled(self):
+        """In a process without the suite's shape checks, which a compiler can't see through."""
+        names = [*compiled_checks.INTERPRETED]
+        assert check_results(names) == dict.fromkeys(names)
