@@ -1,0 +1,182 @@
+"""The kernels for GPUs compiled without one: registers, spilled bytes and shared memory, from the compiler alone.
+
+    python benchmarks/kernels.py [--rows 0 7 21]
+
+Every launch goes through the engine's own code and Triton's own launcher, for a card that isn't there: the types of the
+arguments and the tiles are those of a real call. With --rows, only these rows are compiled, and nothing is written.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from measuring import conditions, save
+
+from regard.attention import Alibi, Bucketed, Budget, Causal, Cosine, Documents, Entmax, Relative, Window
+from regard.attention.request import Request
+
+WORK: dict[str, Callable[[int], dict[str, Any]]] = {
+    "softmax": lambda size: {},
+    "softmax, causal": lambda size: {"mask": "causal"},
+    "softmax, window": lambda size: {"mask": Window(128, 128)},
+    "softmax, documents": lambda size: {"mask": Documents(torch.arange(LENGTH) // 100)},
+    "softmax, no_self": lambda size: {"mask": "no_self"},
+    "softmax, a mask of pairs": lambda size: {"mask": lambda batch, head, query, key: (query + key) % 3 == 0},
+    "softmax, causal, dropout": lambda size: {"mask": "causal", "dropout": 0.1},
+    "softmax of a trained cosine": lambda size: {"score": Cosine(torch.ones(HEADS))},
+    "softmax, relative keys and values": lambda size: {"position": Relative(size, 8, on="both", value_size=size)},
+    "softmax, bucketed": lambda size: {"position": Bucketed(HEADS, 32, 128)},
+    "softmax, alibi, causal": lambda size: {"position": Alibi(HEADS), "mask": "causal"},
+    "sigmoid": lambda size: {"weights": "sigmoid"},
+    "sigmoid, causal": lambda size: {"weights": "sigmoid", "mask": "causal"},
+    "relu, window": lambda size: {"weights": "relu", "mask": Window(128, 128)},
+    "entmax 1.5": lambda size: {"weights": "entmax"},
+    "entmax 1.5, causal": lambda size: {"weights": "entmax", "mask": "causal"},
+    "entmax of a trained alpha": lambda size: {"weights": Entmax(torch.full((HEADS,), 1.3))},
+    "sparsemax, documents": lambda size: {"weights": "sparsemax", "mask": Documents(torch.arange(LENGTH) // 100)},
+    "budget, causal": lambda size: {"weights": Budget(2.5), "mask": Causal()},
+    "hard, no_self": lambda size: {"weights": "hard", "mask": "no_self"},
+}
+LENGTH, HEADS = 256, 2
+CARDS = {80: 163, 90: 227, 100: 227}
+"""Compute capability -> KiB of shared memory that a program may have."""
+
+
+class Row(NamedTuple):
+    """What one row of the table is compiled for."""
+
+    work: str
+    dtype: torch.dtype
+    size: int
+    capability: int
+
+
+def rows() -> list[Row]:
+    """All work for an H100 in bfloat16, 64 features; and in turn in the other dtype, with more features, elsewhere."""
+    found = []
+    for i, work in enumerate(WORK):
+        found += [
+            Row(work, torch.bfloat16, 64, 90),
+            Row(work, torch.float32, 64, (90, 80, 100)[i % 3]),
+            Row(work, (torch.bfloat16, torch.float32)[i % 2], 128, (80, 100, 90)[i % 3]),
+        ]
+    return found
+
+
+@dataclasses.dataclass
+class Compiled:
+    """What the compiler said of one kernel.
+
+    Attributes:
+        registers: of a thread.
+        spilled: bytes of a thread's memory outside of its registers.
+        shared: bytes of shared memory that a program takes.
+        seconds: what compiling took.
+    """
+
+    kernel: str
+    registers: int
+    spilled: int
+    shared: int
+    seconds: float
+
+    def __str__(self) -> str:
+        spilled = f", {self.spilled} B spilled" if self.spilled else ""
+        return f"{self.registers} registers{spilled}, {self.shared / 1024:.0f} KiB, {self.seconds:.1f} s"
+
+
+class Card:
+    """A driver of Triton for a card that isn't there."""
+
+    def __init__(self, capability: int):
+        self.capability = capability
+
+    def get_current_target(self) -> Any:
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", self.capability, 32)
+
+    def get_current_device(self) -> int:
+        return self.capability
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def compiled(row: Row) -> list[Compiled]:
+    """The kernels of one call and its gradient."""
+    from triton.runtime import driver
+    from triton.runtime.jit import JITFunction
+
+    from regard.attention.engines.triton import launch
+
+    driver.set_active(Card(row.capability))
+    found: list[Compiled] = []
+    launching = JITFunction.run
+
+    def compiling(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
+        start = time.perf_counter()
+        kernel = launching(self, *args, grid=grid, warmup=True, **options)
+        seconds = time.perf_counter() - start
+        found.append(
+            Compiled(self.__name__, *resources(kernel.asm["cubin"]), kernel.metadata.shared, round(seconds, 1))
+        )
+
+    JITFunction.run = compiling
+    try:
+        query, key, value = (torch.zeros(1, HEADS, LENGTH, row.size, dtype=row.dtype) for _ in range(3))
+        parts = {"score": "scaled_dot", "weights": "softmax", "mask": None, "position": None, "dropout": 0.0}
+        request = Request.of(query, key, value, seed=1, **{**parts, **WORK[row.work](row.size)})
+        with torch.no_grad():
+            output, *saved = launch.forward(request, saves=True)
+            launch.backward(request, torch.zeros_like(output), saved)
+    finally:
+        JITFunction.run = launching
+    return found
+
+
+def resources(cubin: bytes) -> tuple[int, int]:
+    """Registers and bytes of local memory of a kernel, by the tool that Triton brings."""
+    import triton
+
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        said = subprocess.run([tool, "--dump-resource-usage", file.name], capture_output=True, text=True, check=True)
+    registers, stack = re.search(r"REG:(\d+) STACK:(\d+)", said.stdout).groups()
+    return int(registers), int(stack)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", nargs="*", type=int, help="compile only these, and write nothing")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TRITON_CACHE_DIR"] = cache
+        table, figures, every = [], [], rows()
+        for place in range(len(every)) if given.rows is None else given.rows:
+            row, cells = every[place], []
+            for one in compiled(row):
+                said = {"row": place, **row._asdict(), "dtype": str(row.dtype).removeprefix("torch.")}
+                said |= dataclasses.asdict(one)
+                print(json.dumps(said), flush=True)
+                figures.append(said)
+                cells.append(one)
+            table.append((row.work, said["dtype"], row.size, f"sm_{row.capability}", *map(str, cells)))
+    if given.rows is None:
+        names = ["work", "dtype", "head size", "card", "outputs", "gradient of queries", "of keys and values"]
+        save("kernels", names, table, conditions("triton", "regard"), figures=figures)
+
+
+if __name__ == "__main__":
+    main()
