@@ -9,9 +9,10 @@ from torch import Tensor
 
 from regard.attention.parts import Differentiable, flatten_part, operands, optional_method, unflatten_part
 from regard.attention.request import Request
+from regard.attention.scores import Dot, ScaledDot
 from regard.attention.vjp import added, vjp
 
-__all__ = ["Gradients", "ReducedGradients", "vjp_through_reduction"]
+__all__ = ["Gradients", "ReducedGradients", "vjp_through_reduction", "without_idle"]
 
 Gradients = list[Tensor | None]
 
@@ -33,13 +34,17 @@ class ReducedGradients(NamedTuple):
 
 
 def vjp_through_reduction(
-    request: Request, compute: Callable[[Request, tuple[Tensor, Tensor]], ReducedGradients]
+    request: Request,
+    compute: Callable[[Request, tuple[Tensor, Tensor]], ReducedGradients],
+    *,
+    hides: bool = False,
 ) -> Gradients:
     """The gradients of query, key, value and the operands of the parts.
 
     Args:
-        request: with heads equal.
+        request: with heads equal, unless `compute` takes others.
         compute: maps the reduced request, and query and key as the position's scores see them, to the gradients.
+        hides: whether queries and keys that are hidden from all may hold anything, so that their gradient is zero.
     """
     parts = request.parts
     if 0 in (request.query.shape[2], request.key.shape[2]):
@@ -77,12 +82,28 @@ def vjp_through_reduction(
     reduced = dataclasses.replace(parts, score=unflatten_part(specs[0], results[4:]))
     found = compute(dataclasses.replace(request, query=query, key=key, parts=reduced), unreduced)
     cotangents = (found.query, found.key, found.unreduced_query, found.unreduced_key, *found.score)
+    if hides and type(parts.score) not in (Dot, ScaledDot):  # what these and a rotation do is linear in the vectors
+        query = without_idle(request.query, found.query, found.unreduced_query)
+        key = without_idle(request.key, found.key, found.unreduced_key)
+        results, vjp_fn = vjp(reduce, query, key, *depends_on.operands)
     of_query, of_key, *rest = vjp_fn(
         *(torch.zeros_like(r) if g is None else g.to(r.dtype) for r, g in zip(results, cotangents, strict=True))
     )
     of_score, of_position = depends_on.gradients(rest)
     of_position = [added(*each) for each in zip(of_position, found.position, strict=True)]
     return [of_query, of_key, found.value, *of_score, *found.weights, *of_mask, *of_position]
+
+
+def without_idle(vectors: Tensor, *gradients: Tensor | None) -> Tensor:
+    """The vectors (..., size), with zeros instead of those that got no gradient and whose products may overflow.
+
+    Otherwise, their share in the gradients of what they are multiplied by would be NaN instead of zero.
+    """
+    idle = ~(vectors.detach().abs() < torch.finfo(vectors.dtype).max ** 0.25).all(-1, keepdim=True)
+    for gradient in gradients:
+        if gradient is not None:
+            idle = idle & (gradient == 0).all(-1, keepdim=True)
+    return torch.where(idle, 0.0, vectors)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

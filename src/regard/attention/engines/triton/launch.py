@@ -22,7 +22,7 @@ from regard.attention.positions import Bias
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
-from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
+from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction, without_idle
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.user_parts import unwrapped
@@ -96,7 +96,7 @@ def backward(request: Request, grad_output: Tensor, saved: Sequence[Tensor]) -> 
         found = problem(reduced, request.query.dtype)
         return _backward(found, unreduced, grad_output, saved, grad_log_sums)
 
-    return vjp_through_reduction(request, compute)
+    return vjp_through_reduction(request, compute, hides=True)
 
 
 def _backward(
@@ -478,9 +478,10 @@ def _of_position(
         if type(scheme) is RelativeKeys:
             scale = 1.0 / math.sqrt(max(query.shape[-1], 1))
             of_query = grad_products @ (scheme.table.to(wide) * scale)
-            grads[id(scheme.table)] = _to_table(grad_products.mT @ (query.to(wide) * scale), scheme.table)
+            seen = without_idle(query.to(wide), grad_products)
+            grads[id(scheme.table)] = _to_table(grad_products.mT @ (seen * scale), scheme.table)
         elif type(scheme) is RelativeValues and sums is not None:
-            grads[id(scheme.table)] = _to_table(sums.mT @ grad_output.to(wide), scheme.table)
+            grads[id(scheme.table)] = _to_table(sums.mT @ without_idle(grad_output.to(wide), sums), scheme.table)
         elif type(scheme) is Bias:
             grads[id(scheme.table)] = grad_pairs.view(scheme.table.shape)
         elif type(scheme) is Buckets:
