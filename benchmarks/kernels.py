@@ -47,8 +47,6 @@ WORK: dict[str, Callable[[int], dict[str, Any]]] = {
     "hard, no_self": lambda size: {"weights": "hard", "mask": "no_self"},
 }
 LENGTH, HEADS = 256, 2
-CARDS = {80: 163, 90: 227, 100: 227}
-"""Compute capability -> KiB of shared memory that a program may have."""
 
 
 class Row(NamedTuple):

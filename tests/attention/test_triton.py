@@ -43,6 +43,8 @@ from regard.attention.masks import as_mask
 from regard.errors import RefusedError
 
 F64 = torch.float64
+# NumPy's, of the numbers that are hidden.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton.runtime.interpreter")
 
 
 @pytest.fixture(autouse=True)
