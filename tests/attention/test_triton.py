@@ -4,9 +4,11 @@ The laws are those of the other engines (test_product, test_contract, test_poiso
 cases, as the interpreter takes a second for what an engine does in a millisecond. Its tiles are 16 x 16.
 """
 
+import contextlib
 import dataclasses
 import functools
 import importlib
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -40,6 +42,7 @@ from regard.attention import Budget, Documents, Lengths, Relative, Window, atten
 from regard.attention.engines import triton
 from regard.attention.engines.triton.tiling import Tiling
 from regard.attention.masks import as_mask
+from regard.attention.parts import flatten_part, unflatten_part
 from regard.errors import RefusedError
 
 F64 = torch.float64
@@ -260,13 +263,13 @@ class TestInputs:
             dataclasses.replace(call, **dict(zip(("query", "key", "value"), map(self.leaf, three), strict=True)))
             for three in (turned, before)
         )
-        with Seen() as seen:
+        with Copies() as copies:
             found = outcome(there, "triton")
         assert all(torch.equal(one, other) for one, other in zip(turned, before, strict=True))
         for name, tensor in outcome(packed, "triton").items():
             assert torch.equal(tensor, found[name]), name
         if laid_out != "by feature":  # whose tensors are copied
-            assert not seen.copied, seen.copied
+            assert not copies.found, copies.found
 
     @staticmethod
     def leaf(tensor: Tensor) -> Tensor:
@@ -284,46 +287,102 @@ class TestInputs:
         torch.testing.assert_close(torch.autograd.grad(output, three, above), expected)
 
 
-class Seen(TorchDispatchMode):
-    """What was run: copies of more than a number a row, and what waits for a number from a GPU."""
-
-    WAITS = "_local_scalar_dense", "equal", "nonzero", "is_nonzero", "item", "masked_select", "_unique2", "unique_dim"
+class Copies(TorchDispatchMode):
+    """Which inputs were copied."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.copied: list[str] = []
-        self.waited: list[str] = []
+        self.found: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        if name in ("clone", "_to_copy") and args[0].ndim == 4 and args[0].is_floating_point():
-            self.copied.append(f"{func} of {tuple(args[0].shape)}")
-        if name in self.WAITS:
-            self.waited.append(str(func))
+        if func.overloadpacket.__name__ in ("clone", "_to_copy") and args[0].ndim == 4:
+            self.found.append(f"{func} of {tuple(args[0].shape)}")
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize(
-    "case",
-    in_turn(
-        {
-            "mask": (MASKS, 1),
-            "weights": (WEIGHTS, 3),
-            "position": (POSITIONS, 2),
-            "size": (["few queries"], 1),
-            "dropout": ((0.3,), 1),
-        },
-        len(MASKS),
-    ),
-    ids=str,
-)
-def test_nothing_waits_for_a_number_from_the_gpu(case):
-    """So that a call can be captured in a CUDA graph."""
-    request = request_of(case.make(torch.float32))
-    with Seen() as seen:
+# To fill a table of pairs, these masks look at their lists on the host.
+LOOKING = (
+    "edges", "edges by item", "edges & lengths", "edges | window", "~edges & lengths", "blocks", "blocks & causal",
+    "~(window | blocks)", "bigbird & lengths",
+)  # fmt: skip
+LAUNCHES = [
+    pytest.param(case, dtype, marks=[pytest.mark.xfail(strict=True)] if case.mask in LOOKING else [])
+    for case, dtype in zip(
+        in_turn(
+            {
+                "score": (SCORES, 1),
+                "mask": ([*MASK_EXAMPLES], 1),
+                "weights": (WEIGHTS, 3),
+                "position": (POSITIONS, 2),
+                "size": (["two tiles"], 1),
+                "dropout": ((0.3, 0.0), 1),
+            },
+            len(MASK_EXAMPLES),
+        ),
+        itertools.cycle((torch.bfloat16, torch.float32)),
+        strict=False,
+    )
+]
+
+
+class TestLaunches:
+    """What the host does around the kernels, by tensors that have no numbers, and kernels that are only noted."""
+
+    OPTIONS = "num_warps", "num_stages", "enable_fp_fusion"
+
+    @pytest.fixture
+    def launched(self, monkeypatch) -> list[str]:
+        found: list[str] = []
+        kernels = importlib.import_module("regard.attention.engines.triton.kernels")
+
+        class Noted:
+            def __init__(self, kernel: Any):
+                self.signature, self.name = inspect.signature(kernel.fn), kernel.__name__
+
+            def __getitem__(self, grid: tuple[int, ...]) -> Any:
+                def launch(*args: Any, **named: Any) -> None:
+                    assert set(TestLaunches.OPTIONS) <= set(named)
+                    self.signature.bind(*args, **{k: v for k, v in named.items() if k not in TestLaunches.OPTIONS})
+                    assert all(type(size) is int and size > 0 for size in grid)
+                    found.append(self.name)
+
+                return launch
+
+        for name in kernels.__all__:
+            monkeypatch.setattr(kernels, name, Noted(getattr(kernels, name)))
+        # Which no autocast of PyTorch knows, on that device.
+        computation = importlib.import_module("regard.attention.engines.triton.computation")
+        monkeypatch.setattr(computation, "no_autocast", lambda tensor: contextlib.nullcontext())
+        monkeypatch.delenv("TRITON_INTERPRET")
+        return found
+
+    @pytest.mark.parametrize(("case", "dtype"), LAUNCHES, ids=str)
+    def test_it_waits_for_no_number_and_gives_the_kernels_what_they_take(self, case, dtype, launched):
+        """So that a call can be captured in a CUDA graph."""
+        call = elsewhere(case.make(dtype), torch.device("meta"))
+        request = request_of(call)
         output = triton.run(request)
-        torch.autograd.grad(output, request.value, torch.ones_like(output))
-    assert not seen.waited, seen.waited
+        assert output.shape == (*call.query.shape[:3], call.value.shape[-1])
+        named = call.named
+        for (name, tensor), gradient in zip(
+            named.items(),
+            torch.autograd.grad(output, [*named.values()], torch.ones_like(output), materialize_grads=True),
+            strict=True,
+        ):
+            assert (gradient.shape, gradient.dtype) == (tensor.shape, tensor.dtype), name
+        assert launched == ["forward", "backward_of_queries", "backward_of_keys"]
+
+
+def elsewhere(call: Arguments, device: torch.device) -> Arguments:
+    """The same call on another device; its mask is moved by the call itself, once it was checked."""
+
+    def move(tensor: Tensor) -> Tensor:
+        return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
+
+    mask = call.parts["mask"]
+    spec, tensors = flatten_part(tuple({**call.parts, "mask": None}.values()))
+    parts = dict(zip(call.parts, unflatten_part(spec, tuple(map(move, tensors))), strict=True))
+    return Arguments(*map(move, (call.query, call.key, call.value)), {**parts, "mask": mask}, call.rest)
 
 
 class TestHidden:
