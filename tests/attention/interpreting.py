@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("the interpreter stands in for a GPU, and there is one")
     pytest.importorskip("triton", reason="Triton isn't installed: pip install 'regard[gpu]'")
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(importlib.import_module("triton.runtime.interpreter"), "_patch_builtin", _patch_builtin)
+    interpreter = importlib.import_module("triton.runtime.interpreter")
+    monkeypatch.setattr(interpreter, "_patch_builtin", _patch_builtin)
+    monkeypatch.setattr(interpreter, "_patch_lang_tensor", _with_index(interpreter._patch_lang_tensor))
     reason = triton.missing()
     assert reason is None, reason
     kernels = importlib.import_module("regard.attention.engines.triton.kernels")
@@ -39,3 +42,13 @@ def _patch_builtin(package: Any, *rest: Any) -> None:
 def _builtins(package: Any) -> list[str]:
     is_builtin = importlib.import_module("triton.language.core").is_builtin
     return [name for name, member in inspect.getmembers(package) if is_builtin(member)]
+
+
+def _with_index(patch: Callable[..., None]) -> Callable[..., None]:
+    """As the interpreter's own, but with arrays of one number as indices, which NumPy 2.4 refuses Triton 3.6."""
+
+    def patch_tensor(tensor: Any, *rest: Any) -> None:
+        patch(tensor, *rest)
+        tensor.__index__ = lambda self: int(self.handle.data.squeeze())
+
+    return patch_tensor

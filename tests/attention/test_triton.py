@@ -195,16 +195,12 @@ CALLS: dict[str, Callable[[int, int], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("length", [1, 15, 16, 17, 31, 32, 33])
-@pytest.mark.parametrize("call", CALLS)
-def test_lengths_about_the_edges_of_tiles(call, length):
-    hold(arguments(length, **CALLS[call](length, length)))
+SIZES = [(n, n) for n in (1, 15, 16, 17, 31, 32, 33)] + [(1, 33), (33, 1), (17, 48), (48, 17), (16, 32)]
 
 
-@pytest.mark.parametrize(("queries", "keys"), [(1, 33), (33, 1), (17, 48), (48, 17), (16, 32)])
-@pytest.mark.parametrize("call", CALLS)
-def test_more_queries_than_keys_and_fewer(call, queries, keys):
-    hold(arguments(queries, keys, **CALLS[call](queries, keys)))
+@pytest.mark.parametrize(("size", "call"), [*zip(SIZES * 2, itertools.cycle(CALLS), strict=False)])
+def test_lengths_about_the_edges_of_tiles(call, size):
+    hold(arguments(*size, **CALLS[call](*size)))
 
 
 def cut(monkeypatch, **sizes: tuple[int, int]) -> None:
@@ -220,7 +216,7 @@ def launch() -> Any:
     return importlib.import_module("regard.attention.engines.triton.launch")
 
 
-@pytest.mark.parametrize("length", [31, 32, 33, *(pytest.param(n, marks=pytest.mark.slow) for n in (127, 128, 129))])
+@pytest.mark.parametrize("length", [31, 33, *(pytest.param(n, marks=pytest.mark.slow) for n in (127, 128, 129))])
 @pytest.mark.parametrize("call", CALLS)
 def test_tiles_of_other_sizes(call, length, monkeypatch):
     small = length < 64
@@ -342,7 +338,11 @@ class TestLaunches:
             def __getitem__(self, grid: tuple[int, ...]) -> Any:
                 def launch(*args: Any, **named: Any) -> None:
                     assert set(TestLaunches.OPTIONS) <= set(named)
-                    self.signature.bind(*args, **{k: v for k, v in named.items() if k not in TestLaunches.OPTIONS})
+                    own = {name: value for name, value in named.items() if name not in TestLaunches.OPTIONS}
+                    given = self.signature.bind(*args, **own).arguments
+                    # Which the interpreter would multiply, and a GPU wouldn't.
+                    factors = [given[name] for name in ("Q", "K", "V", "GRAD_OUT") if name in given]
+                    assert len({tensor.dtype for tensor in factors}) == 1
                     assert all(type(size) is int and size > 0 for size in grid)
                     found.append(self.name)
 
@@ -385,6 +385,17 @@ def elsewhere(call: Arguments, device: torch.device) -> Arguments:
     return Arguments(*map(move, (call.query, call.key, call.value)), {**parts, "mask": mask}, call.rest)
 
 
+# By each way in which the kernels see masks; a table of pairs is what hides from all.
+FROM_SOME = [
+    *zip(
+        ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"] * 2,
+        ["nan", "inf", "-inf", "large", "nan"] * 3,
+        WEIGHTS,
+        strict=False,
+    )
+]
+
+
 class TestHidden:
     """What a mask hides cannot matter, whatever it holds; what is seen shows."""
 
@@ -406,14 +417,9 @@ class TestHidden:
         far = gaps(outcome(poisoned(call, place, number, row, column), "triton"), expected, dtype)
         assert not far or explained(case, expected, far, dtype), far
 
-    # By each way in which the kernels see masks; a table of pairs is what hides from all.
-    @pytest.mark.parametrize("poison", POISONS)
-    @pytest.mark.parametrize(
-        "mask", ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"]
-    )
     @pytest.mark.parametrize("size", ["few queries", "few keys"])
-    def test_from_some_rows(self, size, mask, poison):
-        weights = WEIGHTS[(len(mask) + len(poison)) % len(WEIGHTS)]
+    @pytest.mark.parametrize(("mask", "poison", "weights"), FROM_SOME)
+    def test_from_some_rows(self, mask, poison, weights, size):
         case = Case(weights=weights, mask=mask, size=size, dropout=0.3)
         column = 4
         blind = ~visible(case)[..., column]
@@ -423,12 +429,8 @@ class TestHidden:
             far = gaps({name: actual[name][blind]}, {name: expected[name][blind]}, F64)
             assert not far, far
 
-    @pytest.mark.parametrize("poison", POISONS)
-    @pytest.mark.parametrize(
-        "mask", ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"]
-    )
-    def test_a_query_from_some_keys(self, mask, poison):
-        weights = WEIGHTS[(len(mask) + len(poison)) % len(WEIGHTS)]
+    @pytest.mark.parametrize(("mask", "poison", "weights"), FROM_SOME)
+    def test_a_query_from_some_keys(self, mask, poison, weights):
         case = Case(weights=weights, mask=mask, size="few queries")
         row = 5
         unseen = ~visible(case)[:, :, row]
@@ -442,16 +444,24 @@ class TestHidden:
             far = gaps({name: actual[name][unseen]}, {name: expected[name][unseen]}, F64)
             assert not far, far
 
-    @pytest.mark.parametrize("place", ["key", "value", "query"])
-    @pytest.mark.parametrize("mask", [None, "causal", "own function"])
-    @pytest.mark.parametrize("weights", WEIGHTS)
+    @pytest.mark.parametrize(
+        ("weights", "place", "mask"),
+        [
+            *zip(
+                WEIGHTS * 2,
+                itertools.cycle(["key", "value", "query"]),
+                itertools.cycle(["dense", "causal", "own function", "causal"]),
+                strict=False,
+            )
+        ],
+    )
     def test_what_is_seen_shows(self, weights, mask, place):
         """NaN and infinities as the definition has them."""
         call = arguments(
             6,
             heads=HEADS,
             weights=WEIGHTS_EXAMPLES[weights](F64),
-            mask=MASK_EXAMPLES.get(mask, lambda size: mask)(None),
+            mask=MASK_EXAMPLES[mask](None),
         )
         with torch.no_grad():
             for head, number in enumerate((torch.nan, torch.inf, -torch.inf)):
@@ -459,8 +469,7 @@ class TestHidden:
             output, expected = (call(attend, engine=engine) for engine in ("triton", "dense"))
         torch.testing.assert_close(output, expected, equal_nan=True)
 
-    @pytest.mark.parametrize("weights", WEIGHTS)
-    @pytest.mark.parametrize("mask", ["causal", "lengths"])
+    @pytest.mark.parametrize(("weights", "mask"), [*zip(WEIGHTS, itertools.cycle(["causal", "lengths"]), strict=False)])
     def test_a_row_that_sees_nothing(self, mask, weights):
         """It gives zeros, and takes no gradient even of NaN: as more queries than keys, and by lengths."""
         call = arguments(
@@ -479,8 +488,7 @@ class TestHidden:
         torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("seed", [0, 1, -1, 2**31, 2**62 + 12345])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.999])
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.1), (1, 0.5), (-1, 0.999), (2**31, 0.5), (2**62 + 12345, 0.1)])
 def test_the_same_weights_fall_as_on_a_cpu(share, seed):
     """Bit for bit: the output is the weights themselves, of which those that fell are zero."""
     call = arguments(17, 18, heads=2, batch=2, width=18, dropout=share)
@@ -513,8 +521,18 @@ class TestHalf:
     """
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-    @pytest.mark.parametrize("mask", ["causal", "own function"])
-    @pytest.mark.parametrize("weights", ["softmax", "sigmoid", "relu", "sparsemax", "entmax", "budget"])
+    @pytest.mark.parametrize(
+        ("weights", "mask"),
+        [
+            ("softmax", "causal"),
+            ("softmax", "own function"),
+            ("sigmoid", "causal"),
+            ("relu", "own function"),
+            ("sparsemax", "causal"),
+            ("entmax", "causal"),
+            ("budget", "own function"),
+        ],
+    )
     def test_it_is_off_by_as_much_as_its_roundings(self, weights, mask, dtype):
         u = torch.finfo(dtype).eps / 2
         call = arguments(

@@ -1,5 +1,6 @@
 """Launching the kernels: the output of a request, and its gradients from what was saved."""
 
+import dataclasses
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
@@ -93,6 +94,8 @@ def backward(request: Request, grad_output: Tensor, saved: Sequence[Tensor]) -> 
         grad_output, grad_log_sums = grad_output[..., :-1], grad_output[..., -1].contiguous()
 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
+        # As in the forward pass: a product of tiles is one of a single dtype.
+        reduced = dataclasses.replace(reduced, value=reduced.value.to(reduced.query.dtype))
         found = problem(reduced, request.query.dtype)
         return _backward(found, unreduced, grad_output, saved, grad_log_sums)
 
