@@ -203,7 +203,9 @@ class OnTheCpu(Mask):
         return Spans.only(start, start + 3, sizes.keys)
 
 
-@pytest.mark.parametrize("mask", [OnTheCpu(), OnTheCpu() & Causal(), ~OnTheCpu() | Causal()], ids=["alone", "and", "or not"])
+@pytest.mark.parametrize(
+    "mask", [OnTheCpu(), OnTheCpu() & Causal(), ~OnTheCpu() | Causal()], ids=["alone", "and", "or not"]
+)
 def test_own_spans_of_the_cpu_are_moved(mask):
     found = row_intervals(mask, Sizes(1, 5, 7, device=ELSEWHERE))
     assert found.starts.device == ELSEWHERE
