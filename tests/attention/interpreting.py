@@ -23,8 +23,8 @@ def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "_patch_lang_tensor", _with_index(interpreter._patch_lang_tensor))
     reason = triton.missing()
     assert reason is None, reason
-    kernels = importlib.import_module("regard.attention.engines.triton.kernels")
-    assert type(kernels.forward).__name__ == "InterpretedFunction", "Triton was imported without TRITON_INTERPRET=1"
+    outputs = importlib.import_module("regard.attention.engines.triton.outputs")
+    assert type(outputs.forward).__name__ == "InterpretedFunction", "Triton was imported without TRITON_INTERPRET=1"
 
 
 def _patch_builtin(package: Any, *rest: Any) -> None:
