@@ -54,6 +54,7 @@ def thresholds(query, K, rows, first, last, head, call, KIND: tl.constexpr):
     total, below = scalar(call.search[0], head.head, KIND.wide), scalar(call.search[1], head.head, KIND.wide)
     highest = tl.full([ROWS], -float("inf"), KIND.wide)
     lowest = tl.full([ROWS], float("inf"), KIND.wide)
+    nan = tl.zeros([ROWS], tl.int32)
     for begin in range(first, last, KIND.columns):
         columns = begin + tl.arange(0, KIND.columns)
         if is_seen(rows, columns, head, call, KIND):
@@ -61,9 +62,12 @@ def thresholds(query, K, rows, first, last, head, call, KIND: tl.constexpr):
             _, score, _ = scores_of(query, key, rows, columns, head, call, KIND, False)
             shown = shown_pairs(rows, columns, head, call, KIND, False)
             highest = tl.maximum(highest, tl.max(tl.where(shown, score, -float("inf")), 1))
+            # A maximum passes over NaN.
+            nan += tl.sum(tl.where(shown & (score != score), 1, 0), 1)
             if KIND.from_lowest:
                 shown &= score > -float("inf")
                 lowest = tl.minimum(lowest, tl.min(tl.where(shown, score, float("inf")), 1))
+    highest = tl.where(nan > 0, float("nan"), highest)
     alive = highest != -float("inf")
     base = tl.where(alive, highest, 0.0)
     # The lower end: where the best key alone, or every key, has its largest weight.
@@ -118,9 +122,11 @@ def best_keys(query, K, rows, first, last, head, call, KIND: tl.constexpr):
             best = tl.max(score, 1)
             place = tl.min(tl.where(score == best[:, None], columns[None, :], FAR), 1)
             nan = tl.max(tl.where(score == score, 0, 1), 1) > 0
-            found = tl.where(best > highest, place.to(KIND.wide), found)
+            found = tl.where((best > highest) & (found == found), place.to(KIND.wide), found)
             found = tl.where(nan, float("nan"), found)
             highest = tl.maximum(highest, best)
+    # A maximum passes over NaN.
+    highest = tl.where(found == found, highest, found)
     return highest, found
 
 
@@ -231,7 +237,8 @@ def forward(
     if KIND.find == SOFTMAX:
         found = 1.0 / tl.where(sums == 0.0, 1.0, sums)
         output *= found[:, None]
-        highest = tl.where(sums == 0.0, -float("inf"), highest)
+        # The sum shows NaN, over which a maximum passes.
+        highest = tl.where(sums == 0.0, -float("inf"), tl.where(sums == sums, highest, sums))
     # A row whose scores are all minus infinity is one that sees nothing.
     output = tl.where(highest[:, None] == -float("inf"), 0.0, output)
 
@@ -297,6 +304,7 @@ def merge(
     if KIND.find == SOFTMAX:
         found = 1.0 / tl.where(sums == 0.0, 1.0, sums)
         total *= found[:, None]
+        highest = tl.where(sums == sums, highest, sums)
     store_rows(OUT, rows, count, WIDTH, total, WIDTH, KIND.width_block)
     if SAVES:
         store_rows(WIDE_OUT, rows, count, WIDTH, total, WIDTH, KIND.width_block)
