@@ -27,7 +27,6 @@ __all__ = ["Summary", "summarise"]
 
 # Tiles hold more numbers than elsewhere, since the keys are read once per tile and only a few numbers per row are kept.
 _ON_CPU = ON_CPU._replace(budget=2**21)
-_ON_GPU = ON_GPU._replace(budget=2**26)
 
 
 @dataclass(frozen=True, repr=False)
@@ -243,7 +242,7 @@ class _Totals:
 
 def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index, Tensor | None, Tensor]]:
     """The weights and the mask, tile by tile."""
-    size = _ON_CPU if request.query.device.type == "cpu" else _ON_GPU
+    size = _ON_CPU if request.query.device.type == "cpu" else ON_GPU
     if request.safe:
         compiled_parts = _compiled("compiled_parts") if compiled else None
         for work in blocked.walk(request, compiled_parts=compiled_parts, size=size):

@@ -25,7 +25,7 @@ from regard.attention.costs import (
 )
 from regard.attention.engines import blocked
 from regard.attention.log_sums import joined
-from regard.attention.masks import And, Causal, Lengths
+from regard.attention.masks import And, Causal, Dense, Lengths
 from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
 from regard.attention.request import Parts, Request
@@ -78,6 +78,8 @@ def refuse(request: Request) -> str | None:
             return "on CUDA it has no kernel of linear memory for float64"
         if request.parts.log_sums:
             return "on CUDA its log-sums have no gradient"
+        if type(request.parts.mask) is not Dense and not _on_cuda_with_values(request):
+            return "while a CUDA graph is captured it can't be asked whether hidden numbers are finite"
     if request.parts.log_sums and not request.finite:
         return "an infinite score makes its log-sum NaN"
     if request.hides_nothing:

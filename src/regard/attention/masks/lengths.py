@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from regard.attention.masks.mask import Mask
 from regard.attention.sizes import Index, ItemLengths, Sizes
@@ -94,8 +95,24 @@ class Lengths(Mask):
                 raise ArgumentError(
                     f"`lengths` must be one number for each of {sizes.batch} items, but is {len(lengths)} numbers."
                 )
-            if sizes.batch and (int(lengths.min()) < 0 or int(lengths.max()) > most):
+            least, greatest = _range(lengths) if sizes.batch else (0, 0)
+            if least < 0 or greatest > most:
                 raise ArgumentError(
                     f"`lengths` of the {name} must be from 0 to {most}, the size of that axis, "
-                    f"but range from {int(lengths.min())} to {int(lengths.max())}."
+                    f"but range from {least} to {greatest}."
                 )
+
+
+# What was read back from a GPU, which is waited for: once for each tensor, until it is modified.
+_RANGES = WeakTensorKeyDictionary()
+
+
+def _range(lengths: Tensor) -> tuple[int, int]:
+    """The least and the greatest length."""
+    if lengths.is_cpu or lengths.is_inference():
+        return int(lengths.min()), int(lengths.max())
+    version, found = _RANGES.get(lengths, (None, (0, 0)))
+    if version != lengths._version:
+        found = int(lengths.min()), int(lengths.max())
+        _RANGES[lengths] = lengths._version, found
+    return found

@@ -39,8 +39,8 @@ class TileSize(NamedTuple):
 ON_CPU = TileSize()
 """More rows don't make the products faster, and 4 MiB of float32 fit in the cache."""
 
-ON_GPU = TileSize(rows=1024, budget=2**24, narrow=1024)
-"""Each tile costs about a millisecond for launching its kernels, so there should be few; 64 MiB of float32."""
+ON_GPU = TileSize(rows=1024, budget=2**26, narrow=1024)
+"""Each tile costs about a millisecond for launching its kernels, so there should be few; 256 MiB of float32."""
 
 _FAR_KEY = torch.iinfo(torch.long).max // 2  # stays far after subtractions
 _NOTHING = slice(0, 0)
