@@ -264,7 +264,11 @@ def _asked() -> dict[Combination, dict[str, str | None]]:
     for combination in itertools.product(*_choices().values()):
         made = {kind: _choices()[kind][name] for kind, name in zip(COMBINED, combination, strict=True)}
         request = Request.of(*three, **made, dropout=0.0, seed=0)
-        answers[combination] = {engine: module.refuse(request) for engine, module in ENGINES.items()}
+        answers[combination] = {
+            # Of an engine for a GPU, what it would say there.
+            engine: getattr(module, "lacks", module.refuse)(request)
+            for engine, module in ENGINES.items()
+        }
     return answers
 
 

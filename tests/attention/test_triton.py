@@ -57,7 +57,7 @@ def interpreter(monkeypatch):
 
 def taken(kind: str, examples: dict[str, Any]) -> list[str]:
     """The names of the parts of a kind that the engine takes."""
-    return [name for name in examples if triton._unknown_part(request_of(Case(**{kind: name}).make())) is None]
+    return [name for name in examples if triton.lacks(request_of(Case(**{kind: name}).make())) is None]
 
 
 SCORES, WEIGHTS, POSITIONS = (

@@ -28,7 +28,7 @@ from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
-__all__ = ["backward", "cost", "forward", "missing", "refuse", "run", "seconds"]
+__all__ = ["backward", "cost", "forward", "lacks", "missing", "refuse", "run", "seconds"]
 
 _NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, Hard)
 _LARGEST_SIZE = 256
@@ -59,10 +59,11 @@ def refuse(request: Request) -> str | None:
         return f"its kernels take head sizes up to {_LARGEST_SIZE}"
     if request.dropout >= 1.0:
         return "its dropout leaves something"
-    return _unknown_part(request) or missing()
+    return lacks(request) or missing()
 
 
-def _unknown_part(request: Request) -> str | None:
+def lacks(request: Request) -> str | None:
+    """Which part of a request has no kernel, wherever the request is; or None."""
     parts = request.parts
     for name, part, known in (
         ("score", parts.score, (Dot, ScaledDot, Additive, Bilinear, Cosine)),
