@@ -85,6 +85,7 @@ def run_recomputing(request: Request, engine: Any) -> Tensor:
         engine: an engine with forward(request) and backward(request, grad_output).
     """
     form = request.known.form
+    # Only of calls without a user's part anything is known by now.
     if torch.is_grad_enabled() and "parts" not in form:
         blocked.refuse_captured(request)
     if not request.differentiable:
@@ -139,7 +140,10 @@ class _Recomputing(Computation):
         return Request(query, key, value, parts, self.dropout, self.seed, Known() if in_transform() else self.known)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        return (self.engine.forward(self.whole.pop()),)
+        # Autograd hands the tensors on as they are; a transform doesn't.
+        whole = self.whole.pop() if self.whole else None
+        same = whole is not None and whole.query is tensors[0]
+        return (self.engine.forward(whole if same else self.request(*tensors)),)
 
     def backward(
         self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]

@@ -81,7 +81,7 @@ def few_pairs(query: Tensor, key: Tensor) -> bool:
 
 
 def look_up(query: Tensor, key: Tensor, value: Tensor, parts: tuple[Any, ...], *more: Any) -> dict[Any, Any]:
-    """What is known of the calls with this signature, to be read and added to.
+    """What is known of the calls with this signature, to be read and added to; nothing where nothing may be kept.
 
     Args:
         query, key, value: as in `attend`.
@@ -90,10 +90,11 @@ def look_up(query: Tensor, key: Tensor, value: Tensor, parts: tuple[Any, ...], *
     """
     if not (type(query) in _TENSORS and type(key) in _TENSORS and type(value) in _TENSORS) or in_transform():
         return {}
-    # Tensors that are made in inference mode can't be used outside of it, and while a CUDA graph is captured no number
-    # can be read.
-    state = torch.is_inference_mode_enabled(), query.is_cuda and torch.cuda.is_current_stream_capturing()
-    return _form((parts, query.shape, key.shape, value.shape, query.dtype, query.device, state, more))
+    if query.is_cuda and torch.cuda.is_current_stream_capturing():
+        return {}  # what is made now belongs to the graph, and no number can be read
+    # Tensors that are made in inference mode can't be used outside of it.
+    inference = torch.is_inference_mode_enabled()
+    return _form((parts, query.shape, key.shape, value.shape, query.dtype, query.device, inference, more))
 
 
 _TENSORS = (Tensor, Parameter)
