@@ -258,7 +258,7 @@ class Request:
                 query, key = unreduced = _wide(query), _wide(key)
             score, query, key = reduce(query, key)
             if score is not parts.score:
-                parts = dataclasses.replace(parts, score=score)
+                parts = Parts(score, parts.weights, parts.mask, parts.position, parts.log_sums)
         value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
         return Request(query, key, value, parts, self.dropout, self.seed, self.known), unreduced
 

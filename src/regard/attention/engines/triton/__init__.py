@@ -118,19 +118,21 @@ def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value), with its gradient."""
     if not request.differentiable:
         return forward(request)
-    return importlib.import_module("regard.attention.engines.triton.computation").run(request)
+    return _module("computation").run(request)
 
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value)."""
-    return _launch().forward(request, saves=False)[0]
+    return _module("launch").forward(request, saves=False)[0]
 
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:
     """The gradients of query, key, value and the operands of the parts, for which the output is computed again."""
-    _, *saved = _launch().forward(request, saves=True)
-    return _launch().backward(request, grad_output, saved)
+    _, *saved = _module("launch").forward(request, saves=True)
+    return _module("launch").backward(request, grad_output, saved)
 
 
-def _launch() -> Any:
-    return importlib.import_module("regard.attention.engines.triton.launch")
+@cache
+def _module(name: str) -> Any:
+    """A module that imports Triton, imported when it is first needed."""
+    return importlib.import_module(f"regard.attention.engines.triton.{name}")

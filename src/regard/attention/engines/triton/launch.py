@@ -34,6 +34,9 @@ __all__ = ["backward", "forward"]
 PAIRS_AT_ONCE = 2**26
 # Programs that keep a large GPU busy, and the least keys for which a program of its own pays.
 PROGRAMS, KEYS_OF_SPLIT = 256, 512
+# Plain numbers: a comparison of Triton's constants takes microseconds.
+_TABLE, _NONE = tiles.TABLE.value, NONE.value
+_ACTIVATIONS = {"tanh": TANH.value, "leaky_relu": LEAKY_RELU.value}
 LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
@@ -133,9 +136,9 @@ def _backward(
     entries = triton.next_power_of_2(found.bucket_count) if found.buckets else 0
     of_table = query.new_zeros(batch * heads, triton.cdiv(queries, size.rows), max(entries, 1), dtype=wide)
     grad_pairs = query.new_empty(found.bias.shape, dtype=wide) if found.bias is not None else nothing
-    adds = found.mask_kind == tiles.TABLE and _rows_at_once(found, size) < queries
+    adds = found.mask_kind == _TABLE and _rows_at_once(found, size) < queries
     of_vector = nothing
-    if kind.additive != NONE:
+    if kind.additive != _NONE:
         # By feature, and summed in memory tile by tile.
         grad_query, grad_key, of_vector = (
             query.new_zeros(batch, each.shape[1], call.additive[0].shape[2], each.shape[2], dtype=wide)
@@ -193,7 +196,7 @@ def _backward(
         # The kernel takes scores less the highest, which matters to the log-sum.
         of_number += torch.where(highest == -math.inf, 0.0, highest) * grad_log_sums
     of_score = _of_numbers(request.parts.score, of_score_number, found.score.of_number)
-    if kind.additive != NONE:
+    if kind.additive != _NONE:
         grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
         of_score = [_by_feature(of_vector.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
     of_position, unreduced_query = _of_position(
@@ -252,7 +255,16 @@ def _call(
 
 
 def _kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
-    """What the kernels of a request are compiled for."""
+    """What the kernels of a request are compiled for, which calls of one signature have in common."""
+    known = found.request.known.form
+    name = "triton", size, found.mask_kind, found.ragged, found.precision
+    kind = known.get(name)
+    if kind is None:
+        kind = known[name] = _new_kind(found, size, query, value)
+    return kind
+
+
+def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
     features, width, normaliser = query.shape[-1], value.shape[-1], found.normaliser
     of_score = found.score.score, found.score.slope, *([] if found.score.of_number is None else [found.score.of_number])
     return Kind(
@@ -291,14 +303,14 @@ def _sources(functions: tuple[Any, ...]) -> str:
 
 
 def _tiling(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
-    is_additive = _activation(found) != NONE
-    return tiling(found.mask_kind == tiles.TABLE, query, value, kernel, additive=is_additive)
+    is_additive = _activation(found) != _NONE
+    return tiling(found.mask_kind == _TABLE, query, value, kernel, additive=is_additive)
 
 
 def _activation(found: Problem) -> Any:
     """The activation of additive scores, if scores are additive."""
     score = found.request.parts.score
-    return {"tanh": TANH, "leaky_relu": LEAKY_RELU}[score.activation] if type(score) is Additive else NONE
+    return _ACTIVATIONS[score.activation] if type(score) is Additive else _NONE
 
 
 def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int) -> tuple[Any, ...]:
@@ -369,7 +381,7 @@ def _strides(*tensors: Tensor) -> tuple[int, ...]:
 def _rows_at_once(found: Problem, size: Tiling) -> int:
     """All rows, or as many as a table of pairs may have."""
     batch, heads, queries, _ = found.request.query.shape
-    if found.mask_kind != tiles.TABLE:
+    if found.mask_kind != _TABLE:
         return queries
     of_row = max(batch * heads * found.request.key.shape[2], 1)
     return max(PAIRS_AT_ONCE // of_row // size.rows, 1) * size.rows
@@ -377,7 +389,7 @@ def _rows_at_once(found: Problem, size: Tiling) -> int:
 
 def _slabs(found: Problem, call: Call, size: Tiling) -> Iterator[Call]:
     """The launches of a request: one, or where the mask is a table, one for each part of it."""
-    if found.mask_kind != tiles.TABLE:
+    if found.mask_kind != _TABLE:
         yield call
         return
     rows = _rows_at_once(found, size)

@@ -27,12 +27,12 @@ from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softma
 __all__ = ["Normaliser", "Problem", "problem"]
 
 FIND = {
-    "softmax": tiles.SOFTMAX,
-    "number": tiles.NUMBER,
-    "count": tiles.COUNT,
-    "log_count": tiles.LOG_COUNT,
-    "threshold": tiles.THRESHOLD,
-    "highest": tiles.HIGHEST,
+    "softmax": tiles.SOFTMAX.value,
+    "number": tiles.NUMBER.value,
+    "count": tiles.COUNT.value,
+    "log_count": tiles.LOG_COUNT.value,
+    "threshold": tiles.THRESHOLD.value,
+    "highest": tiles.HIGHEST.value,
 }
 FAR = 2**29  # further than any key
 
@@ -244,18 +244,18 @@ def _mask(request: Request) -> tuple[Any, tuple[Any, ...]]:
     mask, sizes = request.parts.mask, request.sizes
     # A mask with tensors would have to be looked at.
     if type(mask) is Dense or (not operands(mask) and request.hides_nothing):
-        return tiles.EVERYTHING, ()
+        return tiles.EVERYTHING.value, ()
     if not sizes.ragged and type(mask) is Causal:
-        return tiles.BAND, (FAR, 0)
+        return tiles.BAND.value, (FAR, 0)
     if not sizes.ragged and type(mask) is Window:
-        return tiles.BAND, (min(mask.before, FAR), min(mask.after, FAR))
+        return tiles.BAND.value, (min(mask.before, FAR), min(mask.after, FAR))
     geometry = request.known.geometry
     if "row_intervals" not in geometry:
         geometry["row_intervals"] = kept_intervals(mask, sizes, request.query.device)
     starts, stops, exact = geometry["row_intervals"]
     if not exact:
-        return tiles.TABLE, ()
-    kind = tiles.INTERVAL if len(starts) == 1 else tiles.TWO_INTERVALS
+        return tiles.TABLE.value, ()
+    kind = tiles.INTERVAL.value if len(starts) == 1 else tiles.TWO_INTERVALS.value
     items, rows = starts.shape[1:]
     return kind, (starts, stops, rows if items > 1 else 0, items * rows)
 
