@@ -42,7 +42,8 @@ LEAKY_RELU = tl.constexpr(2)
 BLOCK = tl.constexpr(16)
 HALF = tl.constexpr(8)
 PADDED = tl.constexpr(128)  # as many rows as the largest tile has
-UNROLLED = tl.constexpr(8)
+TOGETHER = tl.constexpr(4)  # numbers that a thread reads at once
+UNROLLED = tl.constexpr(2)
 
 
 @triton.jit
@@ -256,15 +257,17 @@ def two_terms(a, b, c, d, POWERS: tl.constexpr, INTERPRETED: tl.constexpr):
 
 @triton.jit
 def sums_of_tanh(
-    a, c, grads, theirs, seconds, OWNS: tl.constexpr, OTHERS: tl.constexpr, POWERS: tl.constexpr,
-    SHARES: tl.constexpr, PARTIAL: tl.constexpr, INTERPRETED: tl.constexpr,
+    a, c, grads, theirs, seconds, OTHERS: tl.constexpr, POWERS: tl.constexpr, SHARES: tl.constexpr,
+    PARTIAL: tl.constexpr, WIDE: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
     """Of the terms r of two features: the sums over the others of grad r (1 - r), and if `SHARES` of grad r."""
-    of_r, of_s, share_r, share_s = tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a)
-    for _ in range(0, OTHERS, UNROLLED):
+    of_r = tl.zeros([a.shape[0], a.shape[1], TOGETHER], WIDE)
+    of_s, share_r, share_s = of_r, of_r, of_r
+    for _ in range(0, OTHERS, UNROLLED * TOGETHER):
         for step in tl.static_range(UNROLLED):
-            grad = tl.load(grads + step * OWNS)
-            r, s = two_terms(a, tl.load(theirs + step), c, tl.load(seconds + step), POWERS, INTERPRETED)
+            grad = tl.load(grads + step * TOGETHER)
+            b, d = tl.load(theirs + step * TOGETHER), tl.load(seconds + step * TOGETHER)
+            r, s = two_terms(a, b, c, d, POWERS, INTERPRETED)
             if PARTIAL:
                 # At a hidden pair, where the gradient is 0, a term may be NaN.
                 r, s = tl.where(grad == 0.0, 0.0, r), tl.where(grad == 0.0, 0.0, s)
@@ -277,27 +280,28 @@ def sums_of_tanh(
             else:
                 of_r += grad * (r - r * r)
                 of_s += grad * (s - s * s)
-        grads += UNROLLED * OWNS
-        theirs += UNROLLED
-        seconds += UNROLLED
+        grads += UNROLLED * TOGETHER
+        theirs += UNROLLED * TOGETHER
+        seconds += UNROLLED * TOGETHER
     if SHARES:
         of_r += share_r
         of_s += share_s
-    return of_r, of_s, share_r, share_s
+    return tl.sum(of_r, 2), tl.sum(of_s, 2), tl.sum(share_r, 2), tl.sum(share_s, 2)
 
 
 @triton.jit
 def sums_of_leaky_relu(
-    a, c, grads, theirs, seconds, slope, OWNS: tl.constexpr, OTHERS: tl.constexpr, SHARES: tl.constexpr,
-    PARTIAL: tl.constexpr,
+    a, c, grads, theirs, seconds, slope, OTHERS: tl.constexpr, SHARES: tl.constexpr, PARTIAL: tl.constexpr,
+    WIDE: tl.constexpr,
 ):  # fmt: skip
     """For two features: the sums over the others of grad act'(x), and if `SHARES` of grad act(x)."""
-    of_x, of_y, share_x, share_y = tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a), tl.zeros_like(a)
-    for _ in range(0, OTHERS, UNROLLED):
+    of_x = tl.zeros([a.shape[0], a.shape[1], TOGETHER], WIDE)
+    of_y, share_x, share_y = of_x, of_x, of_x
+    for _ in range(0, OTHERS, UNROLLED * TOGETHER):
         for step in tl.static_range(UNROLLED):
-            grad = tl.load(grads + step * OWNS)
+            grad = tl.load(grads + step * TOGETHER)
             leaked = grad * slope
-            x, y = a + tl.load(theirs + step), c + tl.load(seconds + step)
+            x, y = a + tl.load(theirs + step * TOGETHER), c + tl.load(seconds + step * TOGETHER)
             of_one, of_other = tl.where(x > 0.0, grad, leaked), tl.where(y > 0.0, grad, leaked)
             of_x += of_one
             of_y += of_other
@@ -306,10 +310,10 @@ def sums_of_leaky_relu(
                     x, y = tl.where(grad == 0.0, 0.0, x), tl.where(grad == 0.0, 0.0, y)
                 share_x += of_one * x
                 share_y += of_other * y
-        grads += UNROLLED * OWNS
-        theirs += UNROLLED
-        seconds += UNROLLED
-    return of_x, of_y, share_x, share_y
+        grads += UNROLLED * TOGETHER
+        theirs += UNROLLED * TOGETHER
+        seconds += UNROLLED * TOGETHER
+    return tl.sum(of_x, 2), tl.sum(of_y, 2), tl.sum(share_x, 2), tl.sum(share_y, 2)
 
 
 @triton.jit
@@ -325,18 +329,20 @@ def add_gradients(
     """
     OTHERS: tl.constexpr = grad.shape[0]
     OWNS: tl.constexpr = grad.shape[1]
-    columns = tl.arange(0, OWNS)
+    WIDE: tl.constexpr = grad.dtype
     program = tl.program_id(1).to(tl.int64) * tl.num_programs(0) + tl.program_id(0)
-    grads = operands[6] + program * OTHERS * OWNS + columns[None, :]
-    tl.store(grads + tl.arange(0, OTHERS)[:, None] * OWNS, grad)
+    columns = tl.arange(0, OWNS)[None, :]
+    grads = operands[6] + program * OTHERS * OWNS + columns * OTHERS
+    tl.store(grads + tl.arange(0, OTHERS)[:, None], grad)
     total = tl.sum(grad, 0)[None, :]
     here = own[None, :] < own_length
     of_own, of_others = padded(own_length), padded(others_length)
     halves = tl.arange(0, HALF)[:, None]
-    # One element of (feature, own) for each thread, in whatever is read: so nothing has to change threads.
-    grads += halves * 0
+    # (feature, own, other): a thread for each feature and row, in whatever is read, so that nothing changes threads.
+    together = tl.arange(0, TOGETHER)[None, None, :]
+    grads = (grads + halves * 0)[:, :, None] + together
     A += halves * of_own + own[None, :]
-    B += first_of(others) + halves * of_others + (columns * 0)[None, :]
+    B += (first_of(others) + halves * of_others + columns * 0)[:, :, None] + together
     GRAD += halves * own_length.to(tl.int64) + own[None, :]
     SHARE += halves * own_length.to(tl.int64) + own[None, :]
     tl.debug_barrier()
@@ -348,16 +354,16 @@ def add_gradients(
         if ADDITIVE == TANH:
             if tl.load(operands[4] + first // BLOCK) != 0:
                 of_a, of_c, share_a, share_c = sums_of_tanh(
-                    a, c, grads, theirs, seconds, OWNS, OTHERS, True, SHARES, PARTIAL, INTERPRETED
+                    a[:, :, None], c[:, :, None], grads, theirs, seconds, OTHERS, True, SHARES, PARTIAL, WIDE, INTERPRETED
                 )
             else:
                 of_a, of_c, share_a, share_c = sums_of_tanh(
-                    a, c, grads, theirs, seconds, OWNS, OTHERS, False, SHARES, PARTIAL, INTERPRETED
+                    a[:, :, None], c[:, :, None], grads, theirs, seconds, OTHERS, False, SHARES, PARTIAL, WIDE, INTERPRETED
                 )
             of_a, of_c, share_a, share_c = 4.0 * of_a, 4.0 * of_c, total - 2.0 * share_a, total - 2.0 * share_c
         else:
             of_a, of_c, share_a, share_c = sums_of_leaky_relu(
-                a, c, grads, theirs, seconds, operands[5], OWNS, OTHERS, SHARES, PARTIAL
+                a[:, :, None], c[:, :, None], grads, theirs, seconds, operands[5], OTHERS, SHARES, PARTIAL, WIDE
             )
         place, next_place = first * own_length.to(tl.int64), second * own_length.to(tl.int64)
         add_to(GRAD + place, u * of_a, here)
