@@ -202,7 +202,7 @@ def additive_scores(
 
 @triton.jit
 def first_of(rows):
-    """The first of a tile's rows, of which the compiler may know that numbers are read in fours from there."""
+    """The first of a tile's rows; said to be a multiple of 16, so that numbers are read four at a time from there."""
     return tl.multiple_of(tl.min(rows, 0), BLOCK)
 
 
@@ -341,7 +341,7 @@ def add_gradients(
     # (feature, own, other): a thread for each feature and row, in whatever is read, so that nothing changes threads.
     together = tl.arange(0, TOGETHER)[None, None, :]
     grads = (grads + halves * 0)[:, :, None] + together
-    A += halves * of_own + own[None, :]
+    A += (halves * of_own + own[None, :])[:, :, None]
     B += (first_of(others) + halves * of_others + columns * 0)[:, :, None] + together
     GRAD += halves * own_length.to(tl.int64) + own[None, :]
     SHARE += halves * own_length.to(tl.int64) + own[None, :]
@@ -354,16 +354,16 @@ def add_gradients(
         if ADDITIVE == TANH:
             if tl.load(operands[4] + first // BLOCK) != 0:
                 of_a, of_c, share_a, share_c = sums_of_tanh(
-                    a[:, :, None], c[:, :, None], grads, theirs, seconds, OTHERS, True, SHARES, PARTIAL, WIDE, INTERPRETED
+                    a, c, grads, theirs, seconds, OTHERS, True, SHARES, PARTIAL, WIDE, INTERPRETED
                 )
             else:
                 of_a, of_c, share_a, share_c = sums_of_tanh(
-                    a[:, :, None], c[:, :, None], grads, theirs, seconds, OTHERS, False, SHARES, PARTIAL, WIDE, INTERPRETED
+                    a, c, grads, theirs, seconds, OTHERS, False, SHARES, PARTIAL, WIDE, INTERPRETED
                 )
             of_a, of_c, share_a, share_c = 4.0 * of_a, 4.0 * of_c, total - 2.0 * share_a, total - 2.0 * share_c
         else:
             of_a, of_c, share_a, share_c = sums_of_leaky_relu(
-                a[:, :, None], c[:, :, None], grads, theirs, seconds, operands[5], OTHERS, SHARES, PARTIAL, WIDE
+                a, c, grads, theirs, seconds, operands[5], OTHERS, SHARES, PARTIAL, WIDE
             )
         place, next_place = first * own_length.to(tl.int64), second * own_length.to(tl.int64)
         add_to(GRAD + place, u * of_a, here)
