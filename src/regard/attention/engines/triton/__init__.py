@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reduction, features
 from regard.attention.engines.blocked.costs import counted
+from regard.attention.engines.triton.edges import launcher
 from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
@@ -123,13 +124,14 @@ def run(request: Request) -> Tensor:
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value)."""
-    return _module("launch").forward(request, saves=False)[0]
+    return launcher(request).forward(request, saves=False)[0]
 
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:
     """The gradients of query, key, value and the operands of the parts, for which the output is computed again."""
-    _, *saved = _module("launch").forward(request, saves=True)
-    return _module("launch").backward(request, grad_output, saved)
+    launch = launcher(request)
+    _, *saved = launch.forward(request, saves=True)
+    return launch.backward(request, grad_output, saved)
 
 
 @cache

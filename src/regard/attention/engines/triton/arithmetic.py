@@ -3,7 +3,16 @@
 import triton
 import triton.language as tl
 
-__all__ = ["dot", "hidden_dot", "is_unfinite", "keep_scale", "key_hash", "mix", "scalar"]
+__all__ = [
+    "dot",
+    "hidden_dot",
+    "is_unfinite",
+    "keep_scale",
+    "key_hash",
+    "mix",
+    "newton_step",
+    "scalar",
+]
 
 
 @triton.jit
@@ -69,3 +78,19 @@ def keep_scale(batch, head, row, column, seed, least, factor, WIDE: tl.constexpr
     of_head = key_hash(key_hash(seed.to(tl.uint32), batch), head)
     state = key_hash(key_hash(of_head, row), column)
     return tl.where(state >= least.to(tl.uint32), factor, 0.0).to(WIDE)
+
+
+@triton.jit
+def newton_step(found, low, high, active, of_weights, of_slopes, total, TOLERANCE: tl.constexpr):
+    """The next thresholds, their brackets, and which of them still move, from the sums of weights and slopes."""
+    low = tl.where(active & (of_weights >= total), found, low)
+    high = tl.where(active & (of_weights < total), found, high)
+    step = (of_weights - total) / tl.where(of_slopes > 0.0, of_slopes, 1.0)
+    newton = found + step
+    is_found = tl.abs(step) <= TOLERANCE * (1.0 + tl.abs(found))
+    inside = (newton > low) & (newton < high) & (of_slopes > 0.0)
+    moved = tl.where(is_found | inside, newton, 0.5 * (low + high))
+    still = ~is_found & (tl.abs(moved - found) > TOLERANCE * (1.0 + tl.abs(found)))
+    # NaN weights make the threshold NaN, so that the row shows it.
+    found = tl.where(of_weights == of_weights, tl.where(active, moved, found), of_weights)
+    return found, low, high, active & still

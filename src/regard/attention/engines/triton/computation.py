@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention import autograd
 from regard.attention.autograd import Computation, as_gradient_of
-from regard.attention.engines.triton import launch
+from regard.attention.engines.triton.edges import launcher
 from regard.attention.known import Known
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast
@@ -43,11 +43,13 @@ class _Kernels(Computation):
         return Request(query, key, value, unflatten_part(self.parts, operands), self.dropout, self.seed, self.known)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        return launch.forward(self.request(*tensors), saves=True)
+        request = self.request(*tensors)
+        return launcher(request).forward(request, saves=True)
 
     def backward(
         self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
     ) -> Sequence[Tensor]:
+        request = self.request(*tensors)
         with no_autocast(grad_output), self.on_device():
-            found = launch.backward(self.request(*tensors), grad_output, saved[1:])
+            found = launcher(request).backward(request, grad_output, saved[1:])
         return [as_gradient_of(tensors[i], found[i]) for i in needed]

@@ -28,7 +28,18 @@ from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.user_parts import unwrapped
 
-__all__ = ["backward", "forward"]
+__all__ = [
+    "LARGEST",
+    "backward",
+    "dropout_of",
+    "forward",
+    "gradient_of_normaliser",
+    "gradients_of_numbers",
+    "number",
+    "sources",
+    "tolerance",
+    "two",
+]
 
 # Pairs of a table that is held at once, where a mask has to be asked pair by pair.
 PAIRS_AT_ONCE = 2**26
@@ -195,7 +206,7 @@ def _backward(
     if grad_log_sums is not None and len(kind.normaliser) > 2:
         # The kernel takes scores less the highest, which matters to the log-sum.
         of_number += torch.where(highest == -math.inf, 0.0, highest) * grad_log_sums
-    of_score = _of_numbers(request.parts.score, of_score_number, found.score.of_number)
+    of_score = gradients_of_numbers(request.parts.score, of_score_number, found.score.of_number)
     if kind.additive != _NONE:
         grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
         of_score = [_by_feature(of_vector.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
@@ -211,7 +222,7 @@ def _backward(
         unreduced_query,
         None,
         of_score,
-        _of_normaliser(found, of_number),
+        gradient_of_normaliser(found, of_number),
         of_position,
     )
 
@@ -240,16 +251,16 @@ def _call(
         0,
         queries,
         found.shift,
-        _number(found, found.score.scale),
-        _two(found, found.score.numbers),
-        _two(found, normaliser.numbers),
-        (_number(found, normaliser.total), _number(found, normaliser.lowest)),
+        number(found, found.score.scale),
+        two(found, found.score.numbers),
+        two(found, normaliser.numbers),
+        (number(found, normaliser.total), number(found, normaliser.lowest)),
         found.mask,
         found.line,
         _products(unreduced[0], found.relative, found.wide),
         query if grad_output is None else _products(grad_output, found.relative_values, found.wide, scaled=False),
         found.other_operands,
-        _dropout(found),
+        dropout_of(found),
         _additive(found, query, key, scratch),
     )
 
@@ -288,15 +299,15 @@ def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kin
         columns=size.columns,
         wide=LARGEST[found.wide],
         precision=found.precision,
-        tolerance=_tolerance(found),
+        tolerance=tolerance(found),
         from_lowest=normaliser.from_lowest,
         interpreted=size.interpreted,
-        sources=_sources((*of_score, *normaliser.functions, *found.others)),
+        sources=sources((*of_score, *normaliser.functions, *found.others)),
     )
 
 
 @cache
-def _sources(functions: tuple[Any, ...]) -> str:
+def sources(functions: tuple[Any, ...]) -> str:
     """A hash of what functions say: Triton keeps compiled kernels by the names of the functions they were given."""
     keys = [getattr(function, "cache_key", "") for function in functions]
     return hashlib.sha256("".join(keys).encode()).hexdigest()[:16]
@@ -348,7 +359,7 @@ def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int) -> tuple
         WIDE=LARGEST[found.wide],
     )
     scratches = query.new_empty(scratch, dtype=found.wide)
-    return *by_feature, vector, vector.sum(-1), fits, _number(found, score.slope), scratches
+    return *by_feature, vector, vector.sum(-1), fits, number(found, score.slope), scratches
 
 
 def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
@@ -399,26 +410,26 @@ def _slabs(found: Problem, call: Call, size: Tiling) -> Iterator[Call]:
         yield call._replace(first_row=first, last_row=last, mask=mask)
 
 
-def _two(found: Problem, numbers: tuple[float | Tensor, ...]) -> tuple[Any, Any]:
+def two(found: Problem, numbers: tuple[float | Tensor, ...]) -> tuple[Any, Any]:
     a, b = (*numbers, 0.0, 0.0)[:2]
-    return _number(found, a), _number(found, b)
+    return number(found, a), number(found, b)
 
 
-def _number(found: Problem, number: float | Tensor) -> Any:
+def number(found: Problem, value: float | Tensor) -> Any:
     """A number as the kernels take it: a float, or a tensor with one for each head."""
-    if isinstance(number, Tensor):
-        return number.to(found.wide).expand(found.heads).contiguous()
+    if isinstance(value, Tensor):
+        return value.to(found.wide).expand(found.heads).contiguous()
     if found.wide == torch.float32 and not interpreted():
-        return float(number)
+        return float(value)
     # Kernels take Python's numbers in single precision, and the interpreter none in a tuple.
-    return found.request.query.new_full((found.heads,), number, dtype=found.wide)
+    return found.request.query.new_full((found.heads,), value, dtype=found.wide)
 
 
-def _dropout(found: Problem) -> tuple[Any, ...]:
+def dropout_of(found: Problem) -> tuple[Any, ...]:
     if not found.dropout:
         return ()
     state, least, factor = found.dropout
-    return _signed(state), _signed(least), _number(found, factor)
+    return _signed(state), _signed(least), number(found, factor)
 
 
 def _signed(number: int) -> int:
@@ -431,7 +442,7 @@ def _block(size: int) -> int:
     return max(triton.next_power_of_2(size), 16)
 
 
-def _tolerance(found: Problem) -> float:
+def tolerance(found: Problem) -> float:
     """The step of the search after which a threshold is found: quadratic convergence squares it."""
     rounding = torch.finfo(found.wide).eps
     if found.normaliser.strict:
@@ -452,7 +463,7 @@ def _products(vectors: Tensor, table: Tensor | None, wide: torch.dtype, *, scale
     return (vectors.to(wide) @ (table.to(wide) * scale).mT).contiguous()
 
 
-def _of_numbers(part: Any, sums: Tensor, function: Any) -> Gradients:
+def gradients_of_numbers(part: Any, sums: Tensor, function: Any) -> Gradients:
     """The gradients of a part's operands: of the first from the rows' sums."""
     found: Gradients = [None] * len(operands(part))
     if function is not None and found:
@@ -465,9 +476,11 @@ def _by_head(sums: Tensor, operand: Tensor) -> Tensor:
     return sums.sum((0, 2)).sum_to_size(operand.shape) if operand.ndim else sums.sum()
 
 
-def _of_normaliser(found: Problem, sums: Tensor) -> Gradients:
+def gradient_of_normaliser(found: Problem, sums: Tensor) -> Gradients:
     part: Any = unwrapped(found.request.parts.weights)
-    own = _of_numbers(part, sums, found.normaliser.functions[2] if len(found.normaliser.functions) > 2 else None)
+    own = gradients_of_numbers(
+        part, sums, found.normaliser.functions[2] if len(found.normaliser.functions) > 2 else None
+    )
     if found.normaliser.sharp and own and own[0] is not None:
         # d / dT of a function of s / T, from d / d log (1 / T).
         own[0] = own[0] / -part.temperature

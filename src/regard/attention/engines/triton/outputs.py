@@ -11,7 +11,7 @@ truncated powers is derived here.
 import triton
 import triton.language as tl
 
-from regard.attention.engines.triton.arithmetic import dot, hidden_dot, is_unfinite, scalar
+from regard.attention.engines.triton.arithmetic import dot, hidden_dot, is_unfinite, newton_step, scalar
 from regard.attention.engines.triton.pairs import (
     head_of,
     kept,
@@ -90,18 +90,7 @@ def thresholds(query, K, rows, first, last, head, call, KIND: tl.constexpr):
                 slope = KIND.normaliser[1](score, weight, found[:, None], columns[None, :], head.a, head.b)
                 of_weights += tl.sum(tl.where(shown, weight, 0.0), 1)
                 of_slopes += tl.sum(tl.where(shown, slope, 0.0), 1)
-        over = of_weights >= total
-        low = tl.where(active & over, found, low)
-        high = tl.where(active & (of_weights < total), found, high)
-        step = (of_weights - total) / tl.where(of_slopes > 0.0, of_slopes, 1.0)
-        newton = found + step
-        is_found = tl.abs(step) <= KIND.tolerance * (1.0 + tl.abs(found))
-        inside = (newton > low) & (newton < high) & (of_slopes > 0.0)
-        moved = tl.where(is_found | inside, newton, 0.5 * (low + high))
-        still = ~is_found & (tl.abs(moved - found) > KIND.tolerance * (1.0 + tl.abs(found)))
-        # NaN weights make the threshold NaN, so that the row shows it.
-        found = tl.where(of_weights == of_weights, tl.where(active, moved, found), of_weights)
-        active = active & still
+        found, low, high, active = newton_step(found, low, high, active, of_weights, of_slopes, total, KIND.tolerance)
         passes += 1
     found = tl.where(alive, tl.where(highest == highest, found, highest), 0.0)
     return highest, found

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.engines.triton import normalisers, positions, scores, tiles
+from regard.attention.engines.triton.edges import graph_of
 from regard.attention.engines.triton.kept import kept_intervals
 from regard.attention.masks import Causal, Dense, Window, allows
 from regard.attention.parts import operands, optional_method
@@ -242,6 +243,8 @@ def _seed_state(seed: int) -> int:
 def _mask(request: Request) -> tuple[Any, tuple[Any, ...]]:
     """How the mask says which keys a row may see, and the operands of that."""
     mask, sizes = request.parts.mask, request.sizes
+    if graph_of(request) is not None:  # the kernels along its edges don't ask
+        return tiles.EVERYTHING, ()
     # A mask with tensors would have to be looked at.
     if type(mask) is Dense or (not operands(mask) and request.hides_nothing):
         return tiles.EVERYTHING.value, ()

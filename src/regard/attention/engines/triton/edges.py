@@ -1,0 +1,32 @@
+"""Which requests are computed along the edges of a graph, and which by tiles."""
+
+import importlib
+from functools import cache
+from typing import Any
+
+from regard.attention.csr import Csr
+from regard.attention.masks import Edges
+from regard.attention.request import Request
+
+__all__ = ["graph_of", "launcher"]
+
+
+def graph_of(request: Request) -> Csr | None:
+    """The graph whose edges are the request's pairs, or None: then it goes by tiles.
+
+    The mask's own lists, the same tensors at every call, in which nodes after the last one with an edge are missing.
+    """
+    mask = request.parts.mask
+    if type(mask) is not Edges or mask.items != 1 or request.parts.position.acts_in_tiles:
+        return None
+    return mask.csr
+
+
+def launcher(request: Request) -> Any:
+    """The module that launches the kernels for a request, which imports Triton."""
+    return _module("launch" if graph_of(request) is None else "edge_launch")
+
+
+@cache
+def _module(name: str) -> Any:
+    return importlib.import_module(f"regard.attention.engines.triton.{name}")
