@@ -22,17 +22,19 @@ from typing import Any, NamedTuple
 import torch
 from measuring import conditions, save
 
-from regard.attention import Alibi, Bucketed, Budget, Cosine, Documents, Entmax, Relative, Window
+from regard.attention import Additive, Alibi, Bucketed, Budget, Cosine, Documents, Entmax, Relative, Window
 from regard.attention.request import Request
 
 WORK: dict[str, Callable[[int], dict[str, Any]]] = {
     "softmax": lambda size: {},
     "softmax, causal": lambda size: {"mask": "causal"},
+    "softmax, causal, one query": lambda size: {"mask": "causal", "queries": 1, "keys": 4096},
     "softmax, documents": lambda size: {"mask": Documents(torch.arange(LENGTH) // 100)},
     "softmax, no_self": lambda size: {"mask": "no_self"},
     "softmax, a mask of pairs": lambda size: {"mask": lambda batch, head, query, key: (query + key) % 3 == 0},
     "softmax, causal, dropout": lambda size: {"mask": "causal", "dropout": 0.1},
     "softmax of a trained cosine": lambda size: {"score": Cosine(torch.ones(HEADS))},
+    "softmax of additive scores": lambda size: {"score": Additive(torch.ones(size), torch.ones(size))},
     "softmax, relative keys and values": lambda size: {"position": Relative(size, 8, on="both", value_size=size)},
     "softmax, bucketed": lambda size: {"position": Bucketed(HEADS, 32, 128)},
     "softmax, alibi, causal": lambda size: {"position": Alibi(HEADS), "mask": "causal"},
@@ -44,6 +46,7 @@ WORK: dict[str, Callable[[int], dict[str, Any]]] = {
     "hard, no_self": lambda size: {"weights": "hard", "mask": "no_self"},
 }
 LENGTH, HEADS = 256, 2
+KERNELS = "forward", "backward_of_queries", "backward_of_keys"
 
 
 class Row(NamedTuple):
@@ -130,9 +133,11 @@ def compiled(row: Row) -> list[Compiled]:
 
     JITFunction.run = compiling
     try:
-        query, key, value = (torch.zeros(1, HEADS, LENGTH, row.size, dtype=row.dtype) for _ in range(3))
         parts = {"score": "scaled_dot", "weights": "softmax", "mask": None, "position": None, "dropout": 0.0}
-        request = Request.of(query, key, value, seed=1, **{**parts, **WORK[row.work](row.size)})
+        parts |= WORK[row.work](row.size)
+        lengths = parts.pop("queries", LENGTH), parts.pop("keys", LENGTH)
+        query, key = (torch.zeros(1, HEADS, length, row.size, dtype=row.dtype) for length in lengths)
+        request = Request.of(query, key, torch.zeros_like(key), seed=1, **parts)
         with torch.no_grad():
             output, *saved = launch.forward(request, saves=True)
             launch.backward(request, torch.zeros_like(output), saved)
@@ -162,17 +167,20 @@ def main() -> None:
         os.environ["TRITON_CACHE_DIR"] = cache
         table, figures, every = [], [], rows()
         for place in range(len(every)) if given.rows is None else given.rows:
-            row, cells = every[place], []
+            row, cells = every[place], {}
             for one in compiled(row):
                 said = {"row": place, **row._asdict(), "dtype": str(row.dtype).removeprefix("torch.")}
                 said |= dataclasses.asdict(one)
                 print(json.dumps(said), flush=True)
                 figures.append(said)
-                cells.append(one)
-            table.append((row.work, said["dtype"], row.size, f"sm_{row.capability}", *map(str, cells)))
+                cells[one.kernel] = str(one)
+            own = [cells.pop(kernel) for kernel in KERNELS]
+            beside = "; ".join(f"{kernel}: {said}" for kernel, said in cells.items())
+            table.append((row.work, str(row.dtype).removeprefix("torch."), row.size, row.capability / 10, *own, beside))
     if given.rows is None:
-        names = ["work", "dtype", "head size", "card", "outputs", "gradient of queries", "of keys and values"]
-        save("kernels", names, table, conditions("triton", "regard"), figures=figures)
+        names = "outputs", "gradient of queries", "gradient of keys and values", "beside them"
+        columns = ["work", "dtype", "head size", "capability", *names]
+        save("kernels", columns, table, conditions("triton", "regard"), figures=figures)
 
 
 if __name__ == "__main__":

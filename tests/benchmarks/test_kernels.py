@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import itertools
 import json
 import os
 import subprocess
@@ -28,7 +29,8 @@ def table(benchmark_module) -> dict:
 def test_the_table_holds_every_row_and_fits_the_cards(kernels, table):
     rows = kernels.rows()
     figures = table["figures"]
-    assert [figure["row"] for figure in figures] == [row for row in range(len(rows)) for _ in range(3)]
+    found = [figure["row"] for figure in figures if figure["kernel"] in kernels.KERNELS]
+    assert found == [row for row in range(len(rows)) for _ in kernels.KERNELS]
     for figure in figures:
         row = rows[figure["row"]]
         said = figure["work"], f"torch.{figure['dtype']}", figure["size"], figure["capability"]
@@ -48,7 +50,7 @@ def test_they_compile_as_the_table_says(kernels, table):
     ran = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert ran.returncode == 0, ran.stderr
     found = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert len(found) == 3 * len(some)
+    assert {(figure["row"], figure["kernel"]) for figure in found} >= {*itertools.product(some, kernels.KERNELS)}
     known = {(figure["row"], figure["kernel"]): figure for figure in table["figures"]}
     for figure in found:
         assert figure["shared"] <= CARDS[figure["capability"]], figure

@@ -16,7 +16,7 @@ from regard.attention.engines.triton import additive, gradients, outputs, tiles
 from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PADDED, TANH
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiles import Call, Kind
-from regard.attention.engines.triton.tiling import Tiling, interpreted, tiling
+from regard.attention.engines.triton.tiling import FUSED, Tiling, interpreted, tiling
 from regard.attention.log_sums import joined
 from regard.attention.parts import operands
 from regard.attention.positions import Bias
@@ -86,7 +86,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     if splits > 1:
         count = batch * heads * queries
         outputs.merge[(triton.cdiv(count, 16),)](
-            parts[0], *parts[2:], output, whole, *rows, count, splits, KIND=kind, SAVES=saves_whole, ROWS=16
+            parts[0], *parts[2:], output, whole, *rows, count, splits, KIND=kind, SAVES=saves_whole, ROWS=16, **FUSED
         )
     if of_values is not None:
         whole = output + sums @ of_values.to(wide)
@@ -357,6 +357,7 @@ def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int) -> tuple
         SIZE=features,
         ROWS=16 if interpreted() else 64,
         WIDE=LARGEST[found.wide],
+        **FUSED,
     )
     scratches = query.new_empty(scratch, dtype=found.wide)
     return *by_feature, vector, vector.sum(-1), fits, number(found, score.slope), scratches

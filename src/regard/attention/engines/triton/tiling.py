@@ -6,7 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
-__all__ = ["Tiling", "interpreted", "tiling"]
+__all__ = ["FUSED", "Tiling", "interpreted", "tiling"]
+
+FUSED = {"enable_fp_fusion": True}
+"""Products and sums are fused, as Triton does if nothing is said; but from 3.9 it warns that this will change."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,7 @@ class Tiling:
 
     @property
     def options(self) -> dict[str, Any]:
-        # Products and sums are fused, as Triton does if nothing is said; but from 3.9 it warns that this will change.
-        return {"num_warps": self.warps, "num_stages": self.stages, "enable_fp_fusion": True}
+        return {"num_warps": self.warps, "num_stages": self.stages, **FUSED}
 
 
 def interpreted() -> bool:
