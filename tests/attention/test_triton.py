@@ -543,7 +543,8 @@ class TestHalf:
         ],
     )
     def test_it_is_off_by_as_much_as_its_roundings(self, weights, mask, dtype):
-        u = torch.finfo(dtype).eps / 2
+        # What is no longer held of a bfloat16, the interpreter cuts off, where a GPU rounds.
+        u = torch.finfo(dtype).eps * (1.0 if dtype == torch.bfloat16 else 0.5)
         call = arguments(
             17, 18, width=6, weights=weights if weights != "budget" else Budget(2.5), mask=MASK_EXAMPLES[mask](None)
         )
