@@ -324,8 +324,8 @@ def derivatives(
 @triton.jit(do_not_specialize=["segment_count", "queries", "listed", "edge_count"])
 def backward_of_queries(
     Q, K, V, WIDE_OUT, GRAD_OUT, GRAD_LOG_SUMS, HIGHEST_IN, FOUND_IN, GRAD_Q, PART_GRAD_Q, OF_EDGES, GRAD_NUMBER,
-    GRAD_SCORE_NUMBER, GRAD_VECTOR, starts, neighbours, segments, segment_count, queries, listed, edge_count, strides, scale_number,
-    score_numbers, numbers, U, leak, dropout,
+    GRAD_SCORE_NUMBER, GRAD_VECTOR, starts, neighbours, segments, segment_count, queries, listed, edge_count, strides,
+    scale_number, score_numbers, numbers, U, leak, dropout,
     SCORE: tl.constexpr, ACTIVATION: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, CENTRED: tl.constexpr,
     SHARP: tl.constexpr, DROPS: tl.constexpr, HEADS: tl.constexpr, REPEAT: tl.constexpr, SIZE: tl.constexpr,
     SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, HEAD_BLOCK: tl.constexpr,
