@@ -55,7 +55,7 @@ class Computation(ABC):
 
     @abstractmethod
     def request(self, *tensors: Tensor) -> Request:
-        """The request with these tensors, with heads equal, for the gradient of the gradient.
+        """The request with these tensors, for the gradient of the gradient.
 
         Raises:
             RefusedError: there is none.
@@ -315,9 +315,20 @@ def _second(computation: Computation, needed: list[int], count: int, *given: Ten
 
     The others are the gradients with respect to each of the first gradients.
     """
-    (grad_output, *tensors), cotangents = given[:count], given[count:]
+    (grad_output, *tensors), cotangents = given[:count], [*given[count:]]
     with no_autocast(grad_output), computation.on_device():
-        found = blocked.second(computation.request(*tensors), grad_output, needed, list(cotangents))
+        request = computation.request(*tensors)
+        shared = request.key.shape[1]
+        repeat = request.query.shape[1] // max(shared, 1)
+        if repeat > 1:
+            cotangents = [
+                each.repeat_interleave(repeat, dim=1) if i in (1, 2) else each
+                for i, each in zip(needed, cotangents, strict=True)
+            ]
+        found = blocked.second(request.expanded, grad_output, needed, cotangents)
+        if repeat > 1:
+            # Of the output's gradient, query, key and value: summed over the query heads that share a key head.
+            found[2:4] = [None if each is None else each.unflatten(1, (shared, repeat)).sum(2) for each in found[2:4]]
     # Only one of the two may end with operands (of an engine that saves) or a seed; neither has a gradient.
     pairs = zip(given[:count], found, strict=False)
     return tuple(as_gradient_of(tensor, grad) for tensor, grad in pairs if tensor.is_floating_point())
