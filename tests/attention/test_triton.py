@@ -10,8 +10,11 @@ import functools
 import importlib
 import inspect
 import itertools
+import re
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -594,7 +597,13 @@ def loss(output: Tensor) -> Tensor:
     return (output * torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view_as(output)).sin().sum()
 
 
-SECOND = [{}, {"mask": "causal", "weights": "sigmoid"}, {"weights": "entmax"}, {"position": "relative", "dropout": 0.3}]
+SECOND = [
+    {},
+    {"heads": 2, "key_heads": 1},
+    {"mask": "causal", "weights": "sigmoid"},
+    {"weights": "entmax"},
+    {"position": "relative", "dropout": 0.3},
+]
 
 
 @pytest.mark.parametrize("parts", SECOND, ids=str)
@@ -609,6 +618,52 @@ def test_the_gradient_of_a_gradient(parts):
         return torch.autograd.grad(sum(gradient.square().sum() for gradient in first), wanted)
 
     torch.testing.assert_close(second("triton"), second("dense"))
+
+
+@pytest.mark.parametrize(
+    "parts", [{"mask": "causal"}, {"weights": "softmax by head", "mask": Lengths([0, 4])}], ids=str
+)
+def test_log_sums(parts):
+    """They are a column more, with a gradient that doesn't sum to zero over the scores of a row."""
+    if parts.get("weights") is not None:
+        parts = {**parts, "weights": WEIGHTS_EXAMPLES["softmax by head"](F64)}
+    call = arguments(5, 6 if parts["mask"] == "causal" else 5, heads=HEADS, key_heads=2, batch=2, **parts)
+
+    def found(engine: str) -> tuple[Tensor, ...]:
+        output, log_sums = call(attend, engine=engine, log_sums=True)
+        seen = torch.where(log_sums == -torch.inf, 0.0, log_sums)
+        total = loss(output) + (seen * torch.linspace(0, 1, seen.numel(), dtype=F64).view_as(seen)).sum()
+        return output, log_sums, *torch.autograd.grad(total, list(call.named.values()))
+
+    torch.testing.assert_close(found("triton"), found("dense"))
+
+
+@pytest.mark.parametrize(("rows", "parts"), [(1, {}), (3, {"weights": "sigmoid", "mask": "causal"})], ids=str)
+def test_few_rows_share_the_keys(rows, parts, monkeypatch):
+    """As in decoding: several programs have a part of the keys each, and what they found is merged."""
+    monkeypatch.setattr(launch(), "KEYS_OF_SPLIT", 16)
+    merged: list[Any] = []
+    outputs = importlib.import_module("regard.attention.engines.triton.outputs")
+    merge = outputs.merge
+    monkeypatch.setattr(
+        outputs, "merge", type("", (), {"__getitem__": lambda self, grid: merged.append(grid) or merge[grid]})()
+    )
+    hold(arguments(rows, 70, heads=2, **parts))
+    assert merged
+
+
+@pytest.mark.slow
+def test_the_modules_of_the_documents_run(tmp_path):
+    """The score and the normaliser that docs/how-to/own-parts.md brings to a GPU, and its check of them."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "own-parts.md"
+    modules = re.findall(r"<!-- a module: (\S+) -->\n```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert [name for name, _ in modules] == ["gpu_parts.py", "check.py"]
+    for name, text in modules:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    # Triton's interpreter warns of NumPy's numbers that are hidden.
+    command = [sys.executable, "-W", "error", "-W", "ignore::RuntimeWarning", "check.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
 
 
 class TestTransforms:
