@@ -51,7 +51,14 @@ _SIZES = {
 
 
 # Of additive scores, with a thread for each of 8 features of 16 rows whose gradients are summed.
-_ADDITIVE = {"forward": Tiling(16, 128), "queries": Tiling(16, 128), "keys": Tiling(64, 16)}
+_ADDITIVE = {
+    ("forward", False): Tiling(16, 128),
+    ("forward", True): Tiling(16, 64),
+    ("queries", False): Tiling(16, 128),
+    ("queries", True): Tiling(16, 64),
+    ("keys", False): Tiling(64, 16),
+    ("keys", True): Tiling(64, 16),
+}
 
 
 def tiling(table: bool, query: Tensor, value: Tensor, kernel: str, *, additive: bool = False) -> Tiling:
@@ -59,7 +66,7 @@ def tiling(table: bool, query: Tensor, value: Tensor, kernel: str, *, additive: 
     if interpreted():
         return Tiling(16, 16, interpreted=True)
     kernel = "queries" if table else kernel
+    is_large = max(query.shape[-1], value.shape[-1]) > 64
     if additive:
-        return _ADDITIVE[kernel]
-    numbers = min(query.element_size(), 4)
-    return _SIZES[kernel, numbers, max(query.shape[-1], value.shape[-1]) > 64]
+        return _ADDITIVE[kernel, is_large]
+    return _SIZES[kernel, min(query.element_size(), 4), is_large]
