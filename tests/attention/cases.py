@@ -90,10 +90,11 @@ LONG = Size(191, 211, (191,), (207,), key_heads=HEADS // 2, items=(1,))
 EVEN = dataclasses.replace(SELF, key_heads=HEADS // 2, value=FEATURE)
 EVEN_TINY = Size(5, 5, (4,), (4,), key_heads=HEADS // 2, items=(1,), value=FEATURE)
 EVEN_LONG = Size(191, 191, (191,), (187,), items=(1,), value=FEATURE)
-# The edges of tiles of 16 x 16, items of other lengths than the whole, and one that may see nothing.
+# One tile of 16 x 16, and more of them: items of other lengths than the whole, and one that may see nothing.
 TILES_OF_16 = {
-    "few queries": Size(7, 17, (7, 4), (17, 0), items=(0, 1)),
-    "few keys": Size(17, 5, (17,), (5,), key_heads=HEADS // 2, items=(1,)),
+    "few queries": Size(7, 16, (6,), (13,), items=(1,)),
+    "few keys": Size(16, 5, (16,), (5,), key_heads=HEADS // 2, items=(2,)),
+    "two items": Size(7, 17, (7, 4), (17, 0), items=(0, 1)),
     "two tiles": Size(18, 35, (18, 16), (33, 35), key_heads=HEADS // 2, items=(0, 1)),
     "two tiles, longer": Size(33, 17, (33,), (16,), items=(2,)),
 }

@@ -1,5 +1,6 @@
 """Triton's interpreter for one test alone: everywhere else the `triton` engine refuses tensors on a CPU."""
 
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -21,6 +22,10 @@ def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
     interpreter = importlib.import_module("triton.runtime.interpreter")
     monkeypatch.setattr(interpreter, "_patch_builtin", _patch_builtin)
     monkeypatch.setattr(interpreter, "_patch_lang_tensor", _with_index(interpreter._patch_lang_tensor))
+    # Another third of the time.
+    monkeypatch.setattr(interpreter, "_patch_lang", _once(interpreter._patch_lang))
+    options = dataclasses.replace(interpreter.interpreter_builder.options, sanitize_overflow=False)
+    monkeypatch.setattr(interpreter.interpreter_builder, "options", options)
     reason = triton.missing()
     assert reason is None, reason
     outputs = importlib.import_module("regard.attention.engines.triton.outputs")
@@ -52,3 +57,18 @@ def _with_index(patch: Callable[..., None]) -> Callable[..., None]:
         tensor.__index__ = lambda self: int(self.handle.data.squeeze())
 
     return patch_tensor
+
+
+def _once(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """As the interpreter's own, for a function that is called by a kernel: the kernel's launch has done it."""
+
+    def patch_lang(function: Any) -> Any:
+        interpreter = importlib.import_module("triton.runtime.interpreter")
+        language = [
+            value for value in function.__globals__.values() if value is interpreter.tl or value is interpreter.tl.core
+        ]
+        if language and not any(interpreter.tl.core.is_builtin(each.load) for each in language):
+            return None
+        return patch(function)
+
+    return patch_lang
