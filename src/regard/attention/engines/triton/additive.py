@@ -337,14 +337,16 @@ def add_gradients(
     total = tl.sum(grad, 0)[None, :]
     here = own[None, :] < own_length
     of_own, of_others = padded(own_length), padded(others_length)
+    # A length of 1 is a constant, which has no `to`.
+    of_feature = tl.full([], 0, tl.int64) + own_length
     halves = tl.arange(0, HALF)[:, None]
     # (feature, own, other): a thread for each feature and row, in whatever is read, so that nothing changes threads.
     together = tl.arange(0, TOGETHER)[None, None, :]
     grads = (grads + halves * 0)[:, :, None] + together
     A += (halves * of_own + own[None, :])[:, :, None]
     B += (first_of(others) + halves * of_others + columns * 0)[:, :, None] + together
-    GRAD += halves * own_length.to(tl.int64) + own[None, :]
-    SHARE += halves * own_length.to(tl.int64) + own[None, :]
+    GRAD += halves * of_feature + own[None, :]
+    SHARE += halves * of_feature + own[None, :]
     tl.debug_barrier()
     for first in range(0, SIZE, BLOCK):
         second = first + HALF
@@ -365,7 +367,7 @@ def add_gradients(
             of_a, of_c, share_a, share_c = sums_of_leaky_relu(
                 a, c, grads, theirs, seconds, operands[5], OTHERS, SHARES, PARTIAL, WIDE
             )
-        place, next_place = first * own_length.to(tl.int64), second * own_length.to(tl.int64)
+        place, next_place = first * of_feature, second * of_feature
         add_to(GRAD + place, u * of_a, here)
         add_to(GRAD + next_place, v * of_c, here)
         if SHARES:
