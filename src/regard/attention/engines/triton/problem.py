@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.attention.engines.triton import normalisers, positions, scores, tiles
 from regard.attention.engines.triton.edges import graph_of
-from regard.attention.engines.triton.kept import kept_intervals
+from regard.attention.engines.triton.kept import kept_intervals, stream_of
 from regard.attention.masks import Causal, Dense, Window, allows
 from regard.attention.parts import operands, optional_method
 from regard.attention.pieces import ScorePiece
@@ -252,10 +252,11 @@ def _mask(request: Request) -> tuple[Any, tuple[Any, ...]]:
         return tiles.BAND.value, (FAR, 0)
     if not sizes.ragged and type(mask) is Window:
         return tiles.BAND.value, (min(mask.before, FAR), min(mask.after, FAR))
-    geometry = request.known.geometry
-    if "row_intervals" not in geometry:
-        geometry["row_intervals"] = kept_intervals(mask, sizes, request.query.device)
-    starts, stops, exact = geometry["row_intervals"]
+    device, geometry = request.query.device, request.known.geometry
+    name = "row_intervals", stream_of(device)
+    if name not in geometry:
+        geometry[name] = kept_intervals(mask, sizes, device)
+    starts, stops, exact = geometry[name]
     if not exact:
         return tiles.TABLE.value, ()
     kind = tiles.INTERVAL.value if len(starts) == 1 else tiles.TWO_INTERVALS.value
