@@ -220,7 +220,7 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
         found.dropout = state, int(reduced.dropout * 2**32), 1.0 / (1.0 - reduced.dropout)
     if query.dtype == torch.float32:
         # What was reduced from half precision is rounded to more digits than it had.
-        may = narrow != query.dtype or torch.backends.cuda.matmul.allow_tf32
+        may = narrow != query.dtype or torch.backends.cuda.matmul.fp32_precision == "tf32"
         found.precision = "tf32" if may else "ieee"
     return found
 
