@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reduction, features
 from regard.attention.engines.blocked.costs import counted
-from regard.attention.engines.triton.edges import launcher
+from regard.attention.engines.triton.edges import launcher, on_device_of
 from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
@@ -124,14 +124,16 @@ def run(request: Request) -> Tensor:
 
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value)."""
-    return launcher(request).forward(request, saves=False)[0]
+    with on_device_of(request.query):
+        return launcher(request).forward(request, saves=False)[0]
 
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:
     """The gradients of query, key, value and the operands of the parts, for which the output is computed again."""
     launch = launcher(request)
-    _, *saved = launch.forward(request, saves=True)
-    return launch.backward(request, grad_output, saved)
+    with on_device_of(request.query):
+        _, *saved = launch.forward(request, saves=True)
+        return launch.backward(request, grad_output, saved)
 
 
 @cache

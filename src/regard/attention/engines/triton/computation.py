@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention import autograd
 from regard.attention.autograd import Computation, as_gradient_of
-from regard.attention.engines.triton.edges import launcher
+from regard.attention.engines.triton.edges import launcher, on_device_of
 from regard.attention.known import Known
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast
@@ -44,12 +44,13 @@ class _Kernels(Computation):
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         request = self.request(*tensors)
-        return launcher(request).forward(request, saves=True)
+        with on_device_of(request.query):
+            return launcher(request).forward(request, saves=True)
 
     def backward(
         self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]
     ) -> Sequence[Tensor]:
         request = self.request(*tensors)
-        with no_autocast(grad_output), self.on_device():
+        with no_autocast(grad_output), self.on_device(), on_device_of(request.query):
             found = launcher(request).backward(request, grad_output, saved[1:])
         return [as_gradient_of(tensors[i], found[i]) for i in needed]

@@ -1,14 +1,18 @@
 """Which requests are computed along the edges of a graph, and which by tiles."""
 
 import importlib
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from regard.attention.csr import Csr
 from regard.attention.masks import Edges
 from regard.attention.request import Request
 
-__all__ = ["graph_of", "launcher"]
+__all__ = ["graph_of", "launcher", "on_device_of"]
 
 
 def graph_of(request: Request) -> Csr | None:
@@ -25,6 +29,11 @@ def graph_of(request: Request) -> Csr | None:
 def launcher(request: Request) -> Any:
     """The module that launches the kernels for a request, which imports Triton."""
     return _module("launch" if graph_of(request) is None else "edge_launch")
+
+
+def on_device_of(tensor: Tensor) -> AbstractContextManager[Any]:
+    """Triton launches on the current device and stream, wherever the tensors are."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 @cache
