@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import torch
 from measuring import conditions, save
 
-from regard.attention import Additive, Alibi, Bucketed, Budget, Cosine, Documents, Entmax, Relative, Window
+from regard.attention import Additive, Alibi, Bucketed, Budget, Cosine, Documents, Edges, Entmax, Relative, Window
 from regard.attention.request import Request
 
 WORK: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -44,9 +44,21 @@ WORK: dict[str, Callable[[int], dict[str, Any]]] = {
     "entmax of a trained alpha": lambda size: {"weights": Entmax(torch.full((HEADS,), 1.3))},
     "budget, documents": lambda size: {"weights": Budget(2.5), "mask": Documents(torch.arange(LENGTH) // 100)},
     "hard, no_self": lambda size: {"weights": "hard", "mask": "no_self"},
+    "softmax, edges": lambda size: {"mask": ring()},
+    "entmax 1.5 of leaky_relu, edges": lambda size: {
+        "weights": "entmax",
+        "score": Additive(torch.ones(HEADS, size), activation="leaky_relu"),
+        "mask": ring(),
+    },
 }
 LENGTH, HEADS = 256, 2
 KERNELS = "forward", "backward_of_queries", "backward_of_keys"
+
+
+def ring() -> Edges:
+    """A graph in which each node sees the 16 after it."""
+    node = torch.arange(LENGTH).repeat_interleave(16)
+    return Edges(torch.stack([(node + torch.arange(16).repeat(LENGTH) + 1) % LENGTH, node]))
 
 
 class Row(NamedTuple):
@@ -117,7 +129,7 @@ def compiled(row: Row) -> list[Compiled]:
     from triton.runtime import driver
     from triton.runtime.jit import JITFunction
 
-    from regard.attention.engines.triton import launch
+    from regard.attention.engines.triton.edges import launcher
 
     driver.set_active(Card(row.capability))
     found: list[Compiled] = []
@@ -138,6 +150,7 @@ def compiled(row: Row) -> list[Compiled]:
         lengths = parts.pop("queries", LENGTH), parts.pop("keys", LENGTH)
         query, key = (torch.zeros(1, HEADS, length, row.size, dtype=row.dtype) for length in lengths)
         request = Request.of(query, key, torch.zeros_like(key), seed=1, **parts)
+        launch = launcher(request)
         with torch.no_grad():
             output, *saved = launch.forward(request, saves=True)
             launch.backward(request, torch.zeros_like(output), saved)

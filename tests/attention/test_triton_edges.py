@@ -11,10 +11,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention.cases import MASK_EXAMPLES, SCORE_EXAMPLES, WEIGHTS_EXAMPLES, Arguments, Case, Size, numbers
 from attention.comparing import compare_one, outcome, request_of
 from attention.interpreting import interpret
-from regard.attention import Additive, Alibi, Budget, Causal, Edges, Entmax, Relu, Softmax, attend
+from regard.attention import Additive, Alibi, Budget, Causal, Edges, Entmax, Relu, Softmax, attend, plan
 from regard.attention.engines import triton
 from regard.attention.engines.triton.edges import graph_of
 from regard.attention.engines.triton.segments import segments
+from regard.attention.sizes import Sizes
 
 F64 = torch.float64
 # NumPy's, of the numbers that are hidden.
@@ -135,6 +136,20 @@ def test_a_query_that_is_nan_is_seen():
         assert output.isnan().all(3)[0, 0].tolist() == [True, False], weights
 
 
+def test_log_sums():
+    query, key = nodes(3, 2, 2), nodes(10, 2, 2, 2)
+    temperature = torch.tensor([0.5, 2.0], dtype=F64, requires_grad=True)
+    graph = Edges(torch.stack([torch.arange(10), torch.arange(10) // 9]))
+    found = []
+    for engine in ("triton", "dense"):
+        output, log_sums = attend(
+            query, key, key, mask=graph, weights=Softmax(temperature), engine=engine, log_sums=True
+        )
+        total = output.sum() + log_sums[:, :, :2].sin().sum()
+        found.append([output, log_sums, *torch.autograd.grad(total, (query, key, temperature))])
+    torch.testing.assert_close(*found)
+
+
 class Looks(TorchDispatchMode):
     """The operations for which the host would wait for a GPU."""
 
@@ -158,6 +173,7 @@ def test_the_host_looks_at_a_graph_once():
 
     def step() -> list[str]:
         with Looks() as looks:
+            assert not graph.hides_nothing(Sizes(1, 2, 9))
             attend(query, key, key, mask=graph, score=score, engine="triton").sum().backward()
         return looks.found
 
@@ -166,6 +182,18 @@ def test_the_host_looks_at_a_graph_once():
     # What is kept of a graph is found again in the backward pass, and is let go of when the graph changes.
     graph.csr.starts.add_(0)
     assert "nonzero" in step()
+
+
+def test_a_complete_graph_hides_nothing():
+    every = torch.cartesian_prod(torch.arange(2), torch.arange(3)).T
+    for graphs, sizes, expected in (
+        (every, Sizes(2, 3, 2), True),
+        ([every, every], Sizes(2, 3, 2), True),
+        ([every, every[:, 1:]], Sizes(2, 3, 2), False),
+        (every, Sizes(1, 4, 2), False),
+        (torch.cat([every[:, 1:], every[:, 1:2]], 1), Sizes(1, 3, 2), False),
+    ):
+        assert Edges(graphs).hides_nothing(sizes) == expected
 
 
 def test_what_goes_by_tiles():
@@ -181,6 +209,13 @@ def test_what_goes_by_tiles():
         request = request_of(Arguments(x, x, x, parts, {"dropout": 0.0, "seed": 0}))
         assert triton.refuse(request) is None
         assert (graph_of(request) is not None) == along_edges
+
+
+def test_the_plan_counts_edges():
+    x = nodes(4)
+    said = plan(x, x, x, mask=Edges([[0, 1, 3], [0, 0, 2]]), engine="triton")
+    assert said.tiles == {"edges": 3}
+    assert said.work == 2 * 3 * 3 * (3 + 3)
 
 
 def test_long_rows_are_cut_into_segments():

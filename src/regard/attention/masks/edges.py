@@ -98,6 +98,10 @@ class Edges(Mask):
         start, stop = (torch.nn.functional.pad(edge, (0, more)) if more else edge for edge in edges)
         return Spans.only(start, stop, sizes.keys, exact=self.contiguous)
 
+    def hides_nothing(self, sizes: Sizes) -> bool:
+        # By the number of edges, each of which counts once: what they are is on their device.
+        return self.csr.keys.numel() == self.items * sizes.queries * sizes.keys
+
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self.queries) for row in (rows.start, rows.stop))
         items = (item * self.queries for item in range(self.items))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reduction, features
 from regard.attention.engines.blocked.costs import counted
-from regard.attention.engines.triton.edges import launcher, on_device_of
+from regard.attention.engines.triton.edges import graph_of, launcher, on_device_of
 from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
@@ -103,8 +103,9 @@ def seconds(request: Request) -> float:
 
 
 def cost(request: Request) -> Cost:
-    """The cost. Which tiles the mask leaves out is counted by those of `blocked`."""
-    _, counts = counted(request)
+    """The cost, counted along the edges, or by the tiles of `blocked`, of which the mask leaves out some."""
+    graph = graph_of(request)
+    counts = counted(request)[1] if graph is None else {"edges": len(graph.keys)}
     rows = 2 * 4 * request.query.shape[:3].numel()
     return Cost(
         2 * _pairs(request) * features(request), bytes_of_reduction(request) + bytes_of_output(request) + rows, counts
@@ -112,6 +113,9 @@ def cost(request: Request) -> Cost:
 
 
 def _pairs(request: Request) -> int:
+    graph = graph_of(request)
+    if graph is not None:
+        return request.query.shape[:2].numel() * len(graph.keys)
     return sum(tile.pairs for tile in counted(request)[0])
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.attention import autograd
 from regard.attention.autograd import Computation, as_gradient_of
 from regard.attention.engines.triton.edges import launcher, on_device_of
+from regard.attention.engines.triton.problem import mask_of
 from regard.attention.known import Known
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast
@@ -24,6 +25,8 @@ def run(request: Request) -> Tensor:
     parts, operands = flatten_part(request.parts)
     # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
     operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]
+    # What is kept of a mask goes by the mask itself, which is put together anew from its tensors below.
+    mask_of(request)
     computation = _Kernels(parts, request.dropout, request.seed, request.known, default_device())
     return autograd.apply(computation, request.query, request.key, request.value, *operands)
 

@@ -1,7 +1,6 @@
 """Launching the kernels along edges: the output of a request, and its gradients from what was saved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ from regard.attention.engines.triton.launch import (
 )
 from regard.attention.engines.triton.problem import FIND, Problem, problem
 from regard.attention.engines.triton.segments import Segments, longest, segments
-from regard.attention.engines.triton.tiling import interpreted
+from regard.attention.engines.triton.tiling import Tiling, interpreted
 from regard.attention.log_sums import joined
 from regard.attention.parts import operands
 from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
@@ -41,22 +40,16 @@ _NUMBERS_OF_EDGE = 512
 _NUMBERS_OF_WARP = 1024
 
 
-@dataclass(frozen=True)
-class _Block:
-    """How many heads and edges a program takes at once, and how many warps work on them."""
-
-    heads: int
-    edges: int
-    warps: int
-
-    @classmethod
-    def of(cls, heads: int, size: int, degree: int) -> "_Block":
-        """size: of the larger of a head's two vectors, a power of 2. degree: the mean number of a node's edges."""
-        most = min(triton.next_power_of_2(heads), max(_NUMBERS_OF_EDGE // size, 1))
-        numbers = most * size
-        warps = max(numbers // 128, 1)
-        edges = min(_NUMBERS_OF_WARP * warps // numbers, triton.next_power_of_2(degree), 32)
-        return cls(most, 4 if interpreted() else max(edges, 4), warps)
+def _tiling(tensors: tuple[Tensor, Tensor], heads: int, graph: Csr, nodes: int) -> Tiling:
+    """The tiles, (head, edge): how many of a node's heads and edges a program takes at once."""
+    size = triton.next_power_of_2(max(tensor.shape[-1] for tensor in tensors))
+    rows = min(triton.next_power_of_2(heads), max(_NUMBERS_OF_EDGE // size, 1))
+    if interpreted():
+        return Tiling(rows, 4, interpreted=True)
+    warps = max(rows * size // 128, 1)
+    mean_degree = triton.cdiv(len(graph.keys), nodes)
+    edges = min(_NUMBERS_OF_WARP * warps // (rows * size), triton.next_power_of_2(mean_degree), 32)
+    return Tiling(rows, max(edges, 4), warps)
 
 
 def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
@@ -76,8 +69,8 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     # A threshold and the best key are searched for along the whole row.
     cut = None if found.normaliser.find in ("threshold", "highest") else segments(graph.starts)
     parts, part_highest, part_sums = _parts_of(cut, query, wide, (heads, width), (heads,), (heads,))
-    block = _block((query, value), heads, graph, queries)
-    edge_kernels.forward[_grid(queries, cut, batch, heads, block)](
+    tiling = _tiling((query, value), heads, graph, queries)
+    edge_kernels.forward[_grid(queries, cut, batch, heads, tiling)](
         query,
         key,
         value,
@@ -107,7 +100,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
         TOLERANCE=tolerance(found),
         FROM_LOWEST=found.normaliser.from_lowest,
         SOURCES=sources((*_score(found), *found.normaliser.functions)),
-        **_constants(found, query, value, block),
+        **_constants(found, query, value, tiling),
     )
     _merge(cut, found, parts, output, whole, (part_highest, part_sums, highest, found_rows) if softmax else ())
     output = output.transpose(1, 2)
@@ -157,8 +150,8 @@ def _backward(
         query.new_empty(batch, shares, *shape, dtype=wide) if has else highest
         for has, shape in zip(trains, ((heads,), (heads,), (heads, size)), strict=True)
     )
-    block = _block((query, value), heads, graph, queries)
-    edge_kernels.backward_of_queries[_grid(queries, cut, batch, heads, block)](
+    tiling = _tiling((query, value), heads, graph, queries)
+    edge_kernels.backward_of_queries[_grid(queries, cut, batch, heads, tiling)](
         query,
         key,
         value,
@@ -190,15 +183,15 @@ def _backward(
         LOG_SUMS=grad_log_sums is not None,
         SOURCES=sources((*_score(found), *found.normaliser.functions)),
         **constants,
-        **_constants(found, query, value, block),
+        **_constants(found, query, value, tiling),
     )
     _merge(cut, found, parts, grad_query)
 
     cut = segments(graph.key_starts)
     grad_key, grad_value = key.new_empty(batch, keys, key_heads, size), value.new_empty(batch, keys, key_heads, width)
     parts, value_parts = _parts_of(cut, query, wide, (key_heads, size), (key_heads, width))
-    block = _block((query, value), key_heads, graph, keys)
-    edge_kernels.backward_of_keys[_grid(keys, cut, batch, key_heads, block)](
+    tiling = _tiling((query, value), key_heads, graph, keys)
+    edge_kernels.backward_of_keys[_grid(keys, cut, batch, key_heads, tiling)](
         query,
         key,
         grad_output,
@@ -219,7 +212,7 @@ def _backward(
         strides,
         *_additive(found),
         FIND=constants["FIND"],
-        **_constants(found, query, value, block),
+        **_constants(found, query, value, tiling),
     )
     _merge(cut, found, parts, grad_key)
     _merge(cut, found, value_parts, grad_value)
@@ -242,8 +235,7 @@ def _backward(
 
 
 def _problem(request: Request, reduced: Request) -> tuple[Problem, Csr]:
-    graph = graph_of(request)
-    assert graph is not None
+    graph: Any = graph_of(request)
     return problem(reduced, request.query.dtype), graph
 
 
@@ -279,12 +271,7 @@ def _additive(found: Problem) -> tuple[Any, Any]:
     return score.vector.to(found.wide).expand(heads, size).contiguous(), number(found, score.slope)
 
 
-def _block(tensors: tuple[Tensor, Tensor], heads: int, graph: Csr, nodes: int) -> _Block:
-    size = triton.next_power_of_2(max(tensor.shape[-1] for tensor in tensors))
-    return _Block.of(heads, size, triton.cdiv(len(graph.keys), nodes))
-
-
-def _constants(found: Problem, query: Tensor, value: Tensor, block: _Block) -> dict[str, Any]:
+def _constants(found: Problem, query: Tensor, value: Tensor, tiling: Tiling) -> dict[str, Any]:
     score = found.request.parts.score
     size, width = query.shape[-1], value.shape[-1]
     return {
@@ -295,11 +282,11 @@ def _constants(found: Problem, query: Tensor, value: Tensor, block: _Block) -> d
         "SIZE_BLOCK": triton.next_power_of_2(size),
         "VALUE": width,
         "VALUE_BLOCK": triton.next_power_of_2(width),
-        "HEAD_BLOCK": block.heads,
-        "EDGES": block.edges,
+        "HEAD_BLOCK": tiling.rows,
+        "EDGES": tiling.columns,
         "LONGEST": longest(),
         "WIDE": LARGEST[found.wide],
-        "num_warps": block.warps,
+        **tiling.options,
     }
 
 
@@ -312,9 +299,9 @@ def _segments(cut: Segments | None) -> tuple[tuple[Tensor, ...], int]:
     return ((cut.rows, cut.firsts), len(cut.rows)) if cut is not None and len(cut.rows) else ((), 0)
 
 
-def _grid(rows: int, cut: Segments | None, batch: int, heads: int, block: _Block) -> tuple[int, int]:
+def _grid(rows: int, cut: Segments | None, batch: int, heads: int, tiling: Tiling) -> tuple[int, int]:
     # Segments come first, as they take longest.
-    return rows + _count(cut), batch * triton.cdiv(heads, block.heads)
+    return rows + _count(cut), batch * triton.cdiv(heads, tiling.rows)
 
 
 def _parts_of(cut: Segments | None, query: Tensor, wide: torch.dtype, *shapes: tuple[int, ...]) -> list[Tensor]:
@@ -357,5 +344,5 @@ def _merge(
         COLUMNS=columns,
         PARTS_AT_ONCE=8,
         WIDE=LARGEST[found.wide],
-        num_warps=1,
+        **Tiling(1, columns, 1).options,
     )

@@ -179,7 +179,7 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
         heads // max(reduced.key.shape[1], 1),
         _int32(shift) if ragged else shift,
         ragged,
-        *_mask(reduced),
+        *mask_of(reduced),
     )
     biases = []
     for scheme in schemes(reduced.parts.position):
@@ -240,7 +240,7 @@ def _seed_state(seed: int) -> int:
     return x ^ (x >> 16)
 
 
-def _mask(request: Request) -> tuple[Any, tuple[Any, ...]]:
+def mask_of(request: Request) -> tuple[Any, tuple[Any, ...]]:
     """How the mask says which keys a row may see, and the operands of that."""
     mask, sizes = request.parts.mask, request.sizes
     if graph_of(request) is not None:  # the kernels along its edges don't ask
