@@ -119,7 +119,8 @@ def lay_out(
 ):  # fmt: skip
     """Lay out a block of features of the keys of one head, and of all queries that see them: (feature, row)."""
     queries, keys, heads, repeat = sizes[0], sizes[1], sizes[2], sizes[3]
-    block, blocks, group = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
+    blocks: tl.constexpr = (SIZE + BLOCK - 1) // BLOCK
+    block, group = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     key_heads = heads // repeat
     batch, key_head = (group // key_heads).to(tl.int64), (group % key_heads).to(tl.int64)
     features = block * BLOCK + tl.arange(0, BLOCK)
@@ -330,7 +331,7 @@ def add_gradients(
     OTHERS: tl.constexpr = grad.shape[0]
     OWNS: tl.constexpr = grad.shape[1]
     WIDE: tl.constexpr = grad.dtype
-    program = tl.program_id(1).to(tl.int64) * tl.num_programs(0) + tl.program_id(0)
+    program = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, OWNS)[None, :]
     grads = operands[6] + program * OTHERS * OWNS + columns * OTHERS
     tl.store(grads + tl.arange(0, OTHERS)[:, None], grad)

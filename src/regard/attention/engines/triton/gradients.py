@@ -22,6 +22,7 @@ from regard.attention.engines.triton.tiles import (
     is_seen,
     load_rows,
     phases_of,
+    program_of,
     reaches,
     rows_that_see,
     shift_of,
@@ -40,7 +41,7 @@ def backward_of_queries(
     """The gradient of a tile of queries, and its share in the gradients of the parts' operands."""
     ROWS: tl.constexpr = KIND.rows
     SIZE_BLOCK: tl.constexpr = KIND.size_block
-    group = tl.program_id(1)
+    tile, group = program_of(tl.cdiv(call.last_row - call.first_row, KIND.rows))
     batch, number = group // call.heads, group % call.heads
     head = head_of(batch, number, call, KIND)
     strides, last_row, place = call.strides, call.last_row, head.place
@@ -49,7 +50,7 @@ def backward_of_queries(
     K = call.key + item * strides[3] + key_head * strides[4]
     V = call.value + item * strides[6] + key_head * strides[7]
     GRAD_OUT += item * grad_strides[0] + number.to(tl.int64) * grad_strides[1]
-    numbers = call.first_row + tl.program_id(0) * KIND.rows + tl.arange(0, KIND.rows)
+    numbers = call.first_row + tile * KIND.rows + tl.arange(0, KIND.rows)
     rows = intervals_of(numbers, batch, head.shift, call, KIND)
     first, full, full_end, last = phases_of(rows, call, KIND.columns, KIND)
     query = load_rows(Q, numbers, last_row, strides[2], KIND.size, KIND.size_block)
@@ -166,7 +167,7 @@ def backward_of_queries(
     if len(slopes) > 0:
         tl.store(GRAD_SLOPES + place + numbers, of_distance, mask=numbers < last_row)
     if TABLE_SIZE > 0:
-        block = call.first_row // KIND.rows + tl.program_id(0)
+        block = call.first_row // KIND.rows + tile
         program = group.to(tl.int64) * tl.cdiv(call.queries, KIND.rows) + block
         tl.store(GRAD_TABLE + program * TABLE_SIZE + entries, of_table)
 
@@ -183,14 +184,14 @@ def backward_of_keys(
     COLUMNS: tl.constexpr = KIND.columns
     WIDTH_BLOCK: tl.constexpr = KIND.width_block
     SIZE_BLOCK: tl.constexpr = KIND.size_block
-    group = tl.program_id(1)
+    tile, group = program_of(tl.cdiv(call.keys, KIND.columns))
     strides, last_row, repeat = call.strides, call.last_row, call.repeat
     key_heads = call.heads // repeat
     batch, key_head = group // key_heads, group % key_heads
     item = batch.to(tl.int64)
     K = call.key + item * strides[3] + key_head.to(tl.int64) * strides[4]
     V = call.value + item * strides[6] + key_head.to(tl.int64) * strides[7]
-    columns = tl.program_id(0) * KIND.columns + tl.arange(0, KIND.columns)
+    columns = tile * KIND.columns + tl.arange(0, KIND.columns)
     key = load_rows(K, columns, call.keys, strides[5], KIND.size, KIND.size_block)
     value = load_rows(V, columns, call.keys, strides[8], KIND.width, KIND.width_block)
     first, full, full_end, last = rows_that_see(columns, shift_of(call, batch, KIND), call, KIND.rows, KIND)

@@ -79,7 +79,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     call, kind = _call(found, query, key, value, unreduced), _kind(found, size, query, value)
     saves_whole = whole is not output
     for share in _slabs(found, call, size):
-        grid = triton.cdiv(share.last_row - share.first_row, size.rows), batch * heads, splits
+        grid = triton.cdiv(share.last_row - share.first_row, size.rows) * batch * heads, splits
         outputs.forward[grid](
             share, *parts, sums, KIND=kind, SAVES=saves_whole and splits == 1, SPLITS=splits, **size.options
         )
@@ -161,7 +161,7 @@ def _backward(
     strides = grad_output.stride()[:3]
     for share in _slabs(found, call, size):
         row_tiles = triton.cdiv(share.last_row - share.first_row, size.rows)
-        gradients.backward_of_queries[(row_tiles, batch * heads)](
+        gradients.backward_of_queries[(row_tiles * batch * heads,)](
             share,
             grad_output,
             strides,
@@ -184,7 +184,7 @@ def _backward(
             LOG_SUMS=grad_log_sums is not None,
             **size.options,
         )
-        gradients.backward_of_keys[(triton.cdiv(keys, size_of_keys.columns), batch * key.shape[1])](
+        gradients.backward_of_keys[(triton.cdiv(keys, size_of_keys.columns) * batch * key.shape[1],)](
             share,
             grad_output,
             strides,
@@ -346,7 +346,7 @@ def _additive(found: Problem, query: Tensor, key: Tensor, scratch: int) -> tuple
     fits = query.new_empty(batch, key.shape[1], blocks, dtype=torch.int32)
     vector = torch.nn.functional.pad(score.vector.to(found.wide), (0, blocks * BLOCK.value - features))
     vector = vector.expand(heads, -1).contiguous()
-    additive.lay_out[(blocks, batch * key.shape[1])](
+    additive.lay_out[(blocks * batch * key.shape[1],)](
         query,
         key,
         *by_feature,

@@ -34,6 +34,7 @@ from regard.attention.engines.triton.tiles import (
     is_seen,
     load_rows,
     phases_of,
+    program_of,
     shown_pairs,
     store_rows,
 )
@@ -143,7 +144,8 @@ def forward(
     """The outputs of a tile of queries, and what their gradient needs to know of each row."""
     ROWS: tl.constexpr = KIND.rows
     WIDTH_BLOCK: tl.constexpr = KIND.width_block
-    group = tl.program_id(1)
+    tiles = tl.cdiv(call.last_row - call.first_row, KIND.rows)
+    tile, group = program_of(tiles)
     batch, number = group // call.heads, group % call.heads
     head = head_of(batch, number, call, KIND)
     strides, last_row = call.strides, call.last_row
@@ -151,7 +153,7 @@ def forward(
     Q = call.query + item * strides[0] + number.to(tl.int64) * strides[1]
     K = call.key + item * strides[3] + key_head * strides[4]
     V = call.value + item * strides[6] + key_head * strides[7]
-    numbers = call.first_row + tl.program_id(0) * KIND.rows + tl.arange(0, KIND.rows)
+    numbers = call.first_row + tile * KIND.rows + tl.arange(0, KIND.rows)
     rows = intervals_of(numbers, batch, head.shift, call, KIND)
     first, full, full_end, last = phases_of(rows, call, KIND.columns, KIND)
     query = load_rows(Q, numbers, last_row, strides[2], KIND.size, KIND.size_block)
@@ -178,7 +180,7 @@ def forward(
     if SPLITS > 1:
         # This program's share of the keys, in whole tiles.
         share = tl.cdiv(tl.cdiv(call.keys, KIND.columns), SPLITS) * KIND.columns
-        begin_of_share = tl.program_id(2) * share
+        begin_of_share = tl.program_id(1) * share
         end_of_share = tl.minimum(begin_of_share + share, call.keys)
         first = tl.minimum(tl.maximum(first, begin_of_share), end_of_share)
         full = tl.minimum(tl.maximum(full, begin_of_share), end_of_share)
@@ -252,7 +254,7 @@ def forward(
 
     place = head.place
     if SPLITS > 1:
-        place += tl.program_id(2).to(tl.int64) * tl.num_programs(1) * call.queries
+        place += tl.program_id(1).to(tl.int64) * (tl.num_programs(0) // tiles) * call.queries
     WIDTH: tl.constexpr = KIND.width
     store_rows(OUT + place * WIDTH, numbers, last_row, WIDTH, output, WIDTH, KIND.width_block)
     if SAVES:

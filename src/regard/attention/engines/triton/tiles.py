@@ -34,6 +34,7 @@ __all__ = [
     "is_seen",
     "load_rows",
     "phases_of",
+    "program_of",
     "reaches",
     "rows_that_see",
     "shift_of",
@@ -184,6 +185,14 @@ class Rows(NamedTuple):
     stop: Any
     start2: Any
     stop2: Any
+
+
+@triton.jit
+def program_of(tiles):
+    """The numbers of this program's tile and of its head among all. The grid has one axis for both, as only the first
+    may have more than 65,535 programs; neighbours work for one head."""
+    program = tl.program_id(0)
+    return program % tiles, program // tiles
 
 
 @triton.jit
