@@ -25,7 +25,7 @@ from regard.attention.request import Request
 from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
-__all__ = ["Normaliser", "Problem", "problem"]
+__all__ = ["Normaliser", "Problem", "mask_of", "problem"]
 
 FIND = {
     "softmax": tiles.SOFTMAX.value,
