@@ -17,6 +17,7 @@ from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reducti
 from regard.attention.engines.blocked.costs import counted
 from regard.attention.engines.triton.edges import graph_of, launcher, on_device_of
 from regard.attention.parts import operands, optional_method
+from regard.attention.pieces import NormaliserPiece, ScorePiece
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
@@ -70,9 +71,33 @@ def lacks(request: Request) -> str | None:
         ("score", parts.score, (Dot, ScaledDot, Additive, Bilinear, Cosine)),
         ("normaliser", parts.weights, _NORMALISERS),
     ):
-        if type(part) not in known and optional_method(unwrapped(part), "piece") is None:
-            return f"it has no kernel for the {name} {type(unwrapped(part)).__name__}: give it a piece()"
+        if type(part) not in known:
+            reason = _lacks_piece(name, unwrapped(part), request.query.shape[1])
+            if reason is not None:
+                return reason
     return _unknown_position(parts.position, (request.query.shape[2], request.key.shape[2]))
+
+
+def _lacks_piece(name: str, part: Any, heads: int) -> str | None:
+    """Why a part has no piece that can be used, or None."""
+    make = optional_method(part, "piece")
+    piece = None if make is None else make()
+    called = getattr(part, "__name__", type(part).__name__)
+    if piece is None:
+        return f"it has no kernel for the {name} {called}: give it a piece()"
+    wanted = ScorePiece if name == "score" else NormaliserPiece
+    if type(piece) is not wanted:
+        return f"piece() of the {name} {called} must give a {wanted.__name__}, but gives a {type(piece).__name__}"
+    for number in piece.numbers:
+        if isinstance(number, Tensor) and number.ndim and len(number) != heads:
+            return f"the piece of {called} has {len(number)} numbers for {heads} heads"
+    trained = piece.numbers[0] if piece.numbers and piece.of_number is not None else None
+    if any(each is not trained for each in operands(part) if each.is_floating_point()):
+        return (
+            f"the piece of {called} gives a gradient to no tensor but its first number: that must be the part's one "
+            "field that is a tensor, unchanged, and have an of_number"
+        )
+    return None
 
 
 def _unknown_position(position: Position, pairs: tuple[int, int]) -> str | None:

@@ -465,7 +465,7 @@ def _products(vectors: Tensor, table: Tensor | None, wide: torch.dtype, *, scale
 
 
 def gradients_of_numbers(part: Any, sums: Tensor, function: Any) -> Gradients:
-    """The gradients of a part's operands: of the first from the rows' sums."""
+    """The gradients of a part's operands: of the one that is trained, the first, from the rows' sums."""
     found: Gradients = [None] * len(operands(part))
     if function is not None and found:
         found[0] = _by_head(sums, operands(part)[0])

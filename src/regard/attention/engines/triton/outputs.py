@@ -77,6 +77,8 @@ def thresholds(query, K, rows, first, last, head, call, KIND: tl.constexpr):
     found = low
     active = alive & (low == low) & (low > -float("inf"))
     passes = 0
+    of_weights = tl.zeros_like(base) + total
+    of_slopes = tl.zeros_like(base)
     while (tl.max(tl.where(active, 1, 0), 0) > 0) & (passes < 128):
         of_weights = tl.zeros_like(base)
         of_slopes = tl.zeros_like(base)
@@ -93,6 +95,10 @@ def thresholds(query, K, rows, first, last, head, call, KIND: tl.constexpr):
                 of_slopes += tl.sum(tl.where(shown, slope, 0.0), 1)
         found, low, high, active = newton_step(found, low, high, active, of_weights, of_slopes, total, KIND.tolerance)
         passes += 1
+    if not KIND.from_lowest:
+        # A piece of a user's own may have no threshold between the two ends. The sums are those before the last step.
+        off = 0.1 * total + 2.0 * KIND.tolerance * of_slopes
+        found = tl.where(tl.abs(of_weights - total) > off, float("nan"), found)
     found = tl.where(alive, tl.where(highest == highest, found, highest), 0.0)
     return highest, found
 
