@@ -95,7 +95,7 @@ TILES_OF_16 = {
     "few queries": Size(7, 16, (6,), (13,), items=(1,)),
     "few keys": Size(16, 5, (16,), (5,), key_heads=HEADS // 2, items=(2,)),
     "two items": Size(7, 17, (7, 4), (17, 0), items=(0, 1)),
-    "two tiles": Size(18, 35, (18, 16), (33, 35), key_heads=HEADS // 2, items=(0, 1)),
+    "two tiles": Size(18, 35, (16,), (33,), key_heads=HEADS // 2, items=(1,)),
     "two tiles, longer": Size(33, 17, (33,), (16,), items=(2,)),
 }
 ALL_SIZES = {
