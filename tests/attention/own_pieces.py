@@ -1,4 +1,4 @@
-"""Functions of pieces for test_pieces.py: Triton reads them from a file, and makes them for its interpreter or a GPU."""
+"""Functions of pieces for test_pieces.py: Triton reads them from a file, for its interpreter or a GPU."""
 
 import triton
 import triton.language as tl

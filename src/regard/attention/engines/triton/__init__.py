@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reduction, features
+from regard.attention.engines import blocked
 from regard.attention.engines.blocked.costs import counted
 from regard.attention.engines.triton.edges import graph_of, launcher, on_device_of
 from regard.attention.parts import operands, optional_method
@@ -146,6 +147,8 @@ def _pairs(request: Request) -> int:
 
 def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value), with its gradient."""
+    if torch.is_grad_enabled():
+        blocked.refuse_captured(request.expanded)
     if not request.differentiable:
         return forward(request)
     return _module("computation").run(request)

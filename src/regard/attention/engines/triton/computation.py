@@ -9,7 +9,6 @@ from torch import Tensor
 
 from regard.attention import autograd
 from regard.attention.autograd import Computation, as_gradient_of
-from regard.attention.engines import blocked
 from regard.attention.engines.triton.edges import launcher, on_device_of
 from regard.attention.engines.triton.problem import mask_of
 from regard.attention.known import Known
@@ -23,7 +22,6 @@ __all__ = ["run"]
 
 def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value), with its gradient."""
-    blocked.refuse_captured(request.expanded)
     parts, operands = flatten_part(request.parts)
     # A tensor made under inference_mode can't be saved for backward, but a copy of it can.
     operands = [tensor.clone() if tensor.is_inference() else tensor for tensor in operands]

@@ -236,6 +236,9 @@ def forward(
         output *= found[:, None]
         # The sum shows NaN, over which a maximum passes.
         highest = tl.where(sums == 0.0, -float("inf"), tl.where(sums == sums, highest, sums))
+    if KIND.find == THRESHOLD:
+        # A piece of a user's own may pass over NaN.
+        output = tl.where(found[:, None] == found[:, None], output, float("nan"))
     # A row whose scores are all minus infinity is one that sees nothing.
     output = tl.where(highest[:, None] == -float("inf"), 0.0, output)
 
