@@ -18,6 +18,7 @@ from regard.attention.engines.triton.tiles import (
     SOFTMAX,
     TABLE,
     add_rows,
+    head_start,
     intervals_of,
     is_seen,
     load_rows,
@@ -45,11 +46,11 @@ def backward_of_queries(
     batch, number = group // call.heads, group % call.heads
     head = head_of(batch, number, call, KIND)
     strides, last_row, place = call.strides, call.last_row, head.place
-    item, key_head = batch.to(tl.int64), (number // call.repeat).to(tl.int64)
-    Q = call.query + item * strides[0] + number.to(tl.int64) * strides[1]
-    K = call.key + item * strides[3] + key_head * strides[4]
-    V = call.value + item * strides[6] + key_head * strides[7]
-    GRAD_OUT += item * grad_strides[0] + number.to(tl.int64) * grad_strides[1]
+    key_head = number // call.repeat
+    Q = head_start(call.query, batch, number, strides[0], strides[1], KIND.size)
+    K = head_start(call.key, batch, key_head, strides[3], strides[4], KIND.size)
+    V = head_start(call.value, batch, key_head, strides[6], strides[7], KIND.width)
+    GRAD_OUT = head_start(GRAD_OUT, batch, number, grad_strides[0], grad_strides[1], KIND.width)
     numbers = call.first_row + tile * KIND.rows + tl.arange(0, KIND.rows)
     rows = intervals_of(numbers, batch, head.shift, call, KIND)
     first, full, full_end, last = phases_of(rows, call, KIND.columns, KIND)
@@ -188,9 +189,8 @@ def backward_of_keys(
     strides, last_row, repeat = call.strides, call.last_row, call.repeat
     key_heads = call.heads // repeat
     batch, key_head = group // key_heads, group % key_heads
-    item = batch.to(tl.int64)
-    K = call.key + item * strides[3] + key_head.to(tl.int64) * strides[4]
-    V = call.value + item * strides[6] + key_head.to(tl.int64) * strides[7]
+    K = head_start(call.key, batch, key_head, strides[3], strides[4], KIND.size)
+    V = head_start(call.value, batch, key_head, strides[6], strides[7], KIND.width)
     columns = tile * KIND.columns + tl.arange(0, KIND.columns)
     key = load_rows(K, columns, call.keys, strides[5], KIND.size, KIND.size_block)
     value = load_rows(V, columns, call.keys, strides[8], KIND.width, KIND.width_block)
@@ -206,8 +206,8 @@ def backward_of_keys(
     for member in range(repeat):
         number = key_head * repeat + member
         head = head_of(batch, number, call, KIND)
-        Q = call.query + item * strides[0] + number.to(tl.int64) * strides[1]
-        GRAD = GRAD_OUT + item * grad_strides[0] + number.to(tl.int64) * grad_strides[1]
+        Q = head_start(call.query, batch, number, strides[0], strides[1], KIND.size)
+        GRAD = head_start(GRAD_OUT, batch, number, grad_strides[0], grad_strides[1], KIND.width)
         for phase in tl.static_range(3):
             if phase == 0:
                 low, high = first, full
@@ -301,11 +301,11 @@ def backward_of_pairs(
         head = head_of(batch, number, call, KIND)
         rows = intervals_of(numbers, batch, head.shift, call, KIND)
         if reaches(rows, columns, head, call, KIND):
-            item, key_head = batch.to(tl.int64), (number // call.repeat).to(tl.int64)
-            Q = call.query + item * strides[0] + number.to(tl.int64) * strides[1]
-            K = call.key + item * strides[3] + key_head * strides[4]
-            V = call.value + item * strides[6] + key_head * strides[7]
-            GRAD = GRAD_OUT + item * grad_strides[0] + number.to(tl.int64) * grad_strides[1]
+            key_head = number // call.repeat
+            Q = head_start(call.query, batch, number, strides[0], strides[1], KIND.size)
+            K = head_start(call.key, batch, key_head, strides[3], strides[4], KIND.size)
+            V = head_start(call.value, batch, key_head, strides[6], strides[7], KIND.width)
+            GRAD = head_start(GRAD_OUT, batch, number, grad_strides[0], grad_strides[1], KIND.width)
             query = load_rows(Q, numbers, last_row, strides[2], KIND.size, KIND.size_block)
             key = load_rows(K, columns, call.keys, strides[5], KIND.size, KIND.size_block)
             value = load_rows(V, columns, call.keys, strides[8], KIND.width, KIND.width_block)

@@ -128,9 +128,9 @@ def _backward(
     query, key, value = _three(request)
     batch, heads, queries, features = query.shape
     wide, keys = found.wide, key.shape[2]
-    if grad_output.stride(-1) != 1 or 0 in grad_output.stride():
+    if 0 in grad_output.stride():
         grad_output = grad_output.contiguous()
-    grad_output = grad_output.to(query.dtype)
+    grad_output = _readable(grad_output.to(query.dtype))
     size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
     programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
     call = _call(
@@ -369,12 +369,19 @@ def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
 
 
 def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value, with neighbouring features next to each other in memory."""
-    query, key, value = (
-        tensor if tensor.stride(-1) == 1 else tensor.contiguous()
-        for tensor in (request.query, request.key, request.value)
-    )
-    return query, key, value
+    """Query, key and value as kernels read them."""
+    return _readable(request.query), _readable(request.key), _readable(request.value)
+
+
+def _readable(tensor: Tensor) -> Tensor:
+    """A tensor with neighbouring features next to each other in memory, and strides in eights if its size is one."""
+    *strides, last = tensor.stride()
+    if last != 1 or (
+        tensor.shape[-1] % 8 == 0
+        and any(stride % 8 and size > 1 for stride, size in zip(strides, tensor.shape, strict=False))
+    ):
+        return tensor.contiguous()
+    return tensor
 
 
 def _splits(found: Problem, size: Tiling, groups: int) -> int:

@@ -30,6 +30,7 @@ from regard.attention.engines.triton.tiles import (
     SOFTMAX,
     TABLE,
     THRESHOLD,
+    head_start,
     intervals_of,
     is_seen,
     load_rows,
@@ -155,10 +156,10 @@ def forward(
     batch, number = group // call.heads, group % call.heads
     head = head_of(batch, number, call, KIND)
     strides, last_row = call.strides, call.last_row
-    item, key_head = batch.to(tl.int64), (number // call.repeat).to(tl.int64)
-    Q = call.query + item * strides[0] + number.to(tl.int64) * strides[1]
-    K = call.key + item * strides[3] + key_head * strides[4]
-    V = call.value + item * strides[6] + key_head * strides[7]
+    key_head = number // call.repeat
+    Q = head_start(call.query, batch, number, strides[0], strides[1], KIND.size)
+    K = head_start(call.key, batch, key_head, strides[3], strides[4], KIND.size)
+    V = head_start(call.value, batch, key_head, strides[6], strides[7], KIND.width)
     numbers = call.first_row + tile * KIND.rows + tl.arange(0, KIND.rows)
     rows = intervals_of(numbers, batch, head.shift, call, KIND)
     first, full, full_end, last = phases_of(rows, call, KIND.columns, KIND)

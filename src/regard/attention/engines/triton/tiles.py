@@ -30,6 +30,7 @@ __all__ = [
     "add_rows",
     "by_column",
     "by_row",
+    "head_start",
     "intervals_of",
     "is_seen",
     "load_rows",
@@ -196,11 +197,28 @@ def program_of(tiles):
 
 
 @triton.jit
+def in_eights(stride, SIZE: tl.constexpr):
+    """A stride as one that the compiler knows to be a multiple of 8, as it is if the size is one: only then are numbers
+    that lie next to each other read at once, and in advance."""
+    if SIZE % 8 == 0:
+        return stride // 8 * 8
+    else:
+        return stride
+
+
+@triton.jit
+def head_start(pointer, item, head, of_item, of_head, SIZE: tl.constexpr):
+    """Where a head's first row is, by its strides from item to item and head to head."""
+    return pointer + item.to(tl.int64) * in_eights(of_item, SIZE) + head.to(tl.int64) * in_eights(of_head, SIZE)
+
+
+@triton.jit
 def load_rows(pointer, rows, length, stride, SIZE: tl.constexpr, BLOCK: tl.constexpr):
     """(row, size), with zeros beyond the length and the size."""
     columns = tl.arange(0, BLOCK)
     there = (rows[:, None] < length) & (columns[None, :] < SIZE)
-    return tl.load(pointer + rows[:, None].to(tl.int64) * stride + columns[None, :], mask=there, other=0.0)
+    place = pointer + rows[:, None].to(tl.int64) * in_eights(stride, SIZE) + columns[None, :]
+    return tl.load(place, mask=there, other=0.0)
 
 
 @triton.jit
