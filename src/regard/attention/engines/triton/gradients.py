@@ -194,7 +194,7 @@ def backward_of_keys(
     columns = tile * KIND.columns + tl.arange(0, KIND.columns)
     key = load_rows(K, columns, call.keys, strides[5], KIND.size, KIND.size_block)
     value = load_rows(V, columns, call.keys, strides[8], KIND.width, KIND.width_block)
-    first, full, full_end, last = rows_that_see(columns, shift_of(call, batch, KIND), call, KIND.rows, KIND)
+    first, full, full_end, last = rows_that_see(columns, batch, shift_of(call, batch, KIND), call, KIND.rows, KIND)
     if KIND.mask == TABLE:
         # A part of a table has a launch of its own.
         first, full = call.first_row, last_row

@@ -318,7 +318,36 @@ def phases_of(rows, call, STEP: tl.constexpr, KIND: tl.constexpr):
 
 
 @triton.jit
-def rows_that_see(columns, shift, call, STEP: tl.constexpr, KIND: tl.constexpr):
+def rows_whose_intervals_meet(columns, batch, shift, call, STEP: tl.constexpr, KIND: tl.constexpr):
+    """What `rows_that_see` gives where each row has intervals of its own: they are looked at, many rows at once. Full
+    tiles are those of the first run of full ones."""
+    TILES: tl.constexpr = 16
+    queries = call.queries
+    low, high = tl.min(columns, 0), tl.minimum(tl.max(columns, 0), call.keys - 1)
+    first, full, full_end, last = low * 0 + FAR, low * 0 + FAR, low * 0 + FAR, low * 0
+    for begin in range(0, queries, TILES * STEP):
+        tile = begin + tl.arange(0, TILES) * STEP
+        numbers = tile[:, None] + tl.arange(0, STEP)[None, :]
+        rows, here = intervals_of(numbers, batch, shift, call, KIND), numbers < queries
+        some = (rows.start <= high) & (rows.stop > low) & (rows.start < rows.stop)
+        every = (rows.start <= low) & (rows.stop > high)
+        if KIND.mask == TWO_INTERVALS:
+            some |= (rows.start2 <= high) & (rows.stop2 > low) & (rows.start2 < rows.stop2)
+            every |= (rows.start2 <= low) & (rows.stop2 > high)
+        meets = tl.max(tl.where(some & here, 1, 0), 1) > 0
+        is_full = tl.min(tl.where(every & here, 1, 0), 1) > 0
+        first = tl.minimum(first, tl.min(tl.where(meets, tile, FAR), 0))
+        last = tl.maximum(last, tl.max(tl.where(meets, tile + STEP, 0), 0))
+        full = tl.minimum(full, tl.min(tl.where(is_full, tile, FAR), 0))
+        full_end = tl.minimum(full_end, tl.min(tl.where(is_full | (tile < full), FAR, tile), 0))
+    last = tl.minimum(last, queries)
+    full_end = tl.minimum(full_end, queries // STEP * STEP)
+    none = full >= full_end
+    return first, tl.where(none, last, full), tl.where(none, last, full_end), last
+
+
+@triton.jit
+def rows_that_see(columns, batch, shift, call, STEP: tl.constexpr, KIND: tl.constexpr):
     """Where a tile of keys finds its queries: as `phases_of`, the other way round."""
     queries = call.queries
     if KIND.mask == EVERYTHING:
@@ -333,6 +362,8 @@ def rows_that_see(columns, shift, call, STEP: tl.constexpr, KIND: tl.constexpr):
         full = (tl.minimum(full, queries) + STEP - 1) // STEP * STEP
         none = full >= full_end
         return first, tl.where(none, last, full), tl.where(none, last, full_end), last
+    elif KIND.mask == INTERVAL or KIND.mask == TWO_INTERVALS:
+        return rows_whose_intervals_meet(columns, batch, shift, call, STEP, KIND)
     else:
         return 0, queries, queries, queries
 
