@@ -402,7 +402,8 @@ def shown_pairs(rows, columns, head, call, KIND: tl.constexpr, TURNED: tl.conste
     there = (column < call.keys) & (row < call.queries)
     if KIND.mask == TABLE:
         mask = call.mask
-        place = head.batch * mask[1] + head.head * mask[2] + (row - mask[8]).to(tl.int64) * mask[3] + column
+        place = head.batch.to(tl.int64) * mask[1] + head.head.to(tl.int64) * mask[2]
+        place += (row - mask[8]).to(tl.int64) * mask[3] + column
         return tl.load(mask[0] + place, mask=there, other=0) != 0
     elif KIND.mask == EVERYTHING:
         return there
