@@ -25,6 +25,7 @@ from regard.attention.engines.triton.tiles import (
     phases_of,
     program_of,
     reaches,
+    row_program_of,
     rows_that_see,
     shift_of,
     store_rows,
@@ -42,7 +43,7 @@ def backward_of_queries(
     """The gradient of a tile of queries, and its share in the gradients of the parts' operands."""
     ROWS: tl.constexpr = KIND.rows
     SIZE_BLOCK: tl.constexpr = KIND.size_block
-    tile, group = program_of(tl.cdiv(call.last_row - call.first_row, KIND.rows))
+    tile, group = row_program_of(tl.cdiv(call.last_row - call.first_row, KIND.rows))
     batch, number = group // call.heads, group % call.heads
     head = head_of(batch, number, call, KIND)
     strides, last_row, place = call.strides, call.last_row, head.place

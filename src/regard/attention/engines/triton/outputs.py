@@ -35,7 +35,7 @@ from regard.attention.engines.triton.tiles import (
     is_seen,
     load_rows,
     phases_of,
-    program_of,
+    row_program_of,
     shown_pairs,
     store_rows,
 )
@@ -152,7 +152,7 @@ def forward(
     ROWS: tl.constexpr = KIND.rows
     WIDTH_BLOCK: tl.constexpr = KIND.width_block
     tiles = tl.cdiv(call.last_row - call.first_row, KIND.rows)
-    tile, group = program_of(tiles)
+    tile, group = row_program_of(tiles)
     batch, number = group // call.heads, group % call.heads
     head = head_of(batch, number, call, KIND)
     strides, last_row = call.strides, call.last_row

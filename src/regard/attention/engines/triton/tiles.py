@@ -36,6 +36,7 @@ __all__ = [
     "load_rows",
     "phases_of",
     "program_of",
+    "row_program_of",
     "reaches",
     "rows_that_see",
     "shift_of",
@@ -194,6 +195,14 @@ def program_of(tiles):
     may have more than 65,535 programs; neighbours work for one head."""
     program = tl.program_id(0)
     return program % tiles, program // tiles
+
+
+@triton.jit
+def row_program_of(tiles):
+    """Likewise for a tile of rows, the last first: under a causal mask they see the most keys, and what starts last
+    should take the least."""
+    tile, head = program_of(tiles)
+    return tiles - 1 - tile, head
 
 
 @triton.jit
