@@ -226,7 +226,9 @@ def backward_of_keys(
                     highest = tl.load(HIGHEST_IN + head.place + numbers, mask=there, other=0.0)
                     found = tl.load(FOUND_IN + head.place + numbers, mask=there, other=0.0)
                     mean = tl.load(MEAN_IN + head.place + numbers, mask=there, other=0.0)
-                    grad_output = tl.where(highest[:, None] == -float("inf"), 0.0, grad_output)
+                    # Unchanged, it is multiplied where it was copied to, and copied in advance.
+                    if phase != 1 or KIND.dies:
+                        grad_output = tl.where(highest[:, None] == -float("inf"), 0.0, grad_output)
                     product, _, weight, slope, above, shown, _ = derivatives(
                         query,
                         key,

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.attention.engines.triton import additive, gradients, outputs, tiles
+from regard.attention.engines.triton import additive, gradients, outputs, scores, tiles
 from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PADDED, TANH
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiles import Call, Kind
@@ -289,6 +289,8 @@ def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kin
         relative=_count(found.relative),
         relative_values=_count(found.relative_values),
         additive=_activation(found),
+        dies=bool(found.line or found.others or found.relative is not None)
+        or found.score.score is not scores.inner_product,
         drops=bool(found.dropout),
         ragged=found.ragged,
         size=features,

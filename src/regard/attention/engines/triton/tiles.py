@@ -77,6 +77,7 @@ class Kind(NamedTuple):
         relative: how many vectors of relative positions keys have; 0: none.
         relative_values: likewise of values.
         additive: the activation of additive scores, if they are.
+        dies: whether a row may see keys and still have no finite score, as with a bias of minus infinity.
         drops: whether there is dropout.
         ragged: whether items have their own lengths.
         size, size_block: the feature size, and the power of 2 above it.
@@ -100,6 +101,7 @@ class Kind(NamedTuple):
     relative: Any
     relative_values: Any
     additive: Any
+    dies: Any
     drops: Any
     ragged: Any
     size: Any
