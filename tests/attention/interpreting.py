@@ -17,7 +17,7 @@ def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Triton's kernels run on a CPU until the end of the test. `conftest.py` has imported Triton for it."""
     if torch.get_default_device().type != "cpu":
         pytest.skip("the interpreter stands in for a GPU, and there is one")
-    pytest.importorskip("triton", reason="Triton isn't installed: pip install 'regard[gpu]'")
+    pytest.importorskip("triton", reason="Triton isn't installed: in the clone of regard: pip install '.[gpu]'")
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     interpreter = importlib.import_module("triton.runtime.interpreter")
     monkeypatch.setattr(interpreter, "_patch_builtin", _patch_builtin)

@@ -255,7 +255,7 @@ def test_results_do_not_depend_on_tiles(mask, budget, engine, monkeypatch):
     x = torch.randn(2, 2, 311, 4, dtype=torch.float64)
     arguments = {"mask": mask, "engine": engine, "rows": [310, 5], "pool": 13}
     expected = summarise(x, x.flip(2), **arguments)
-    for name in ("_ON_CPU", "_ON_GPU"):
+    for name in ("_ON_CPU", "ON_GPU"):
         monkeypatch.setattr(module, name, TileSize(budget=budget))
     found = summarise(x, x.flip(2), **arguments)
     assert_same(found, expected)

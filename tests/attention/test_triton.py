@@ -95,7 +95,7 @@ def test_it_says_what_it_lacks(monkeypatch):
             call()
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.delitem(sys.modules, "regard.attention.engines.triton.launch")
-    assert "pip install 'regard[gpu]'" in triton.missing.__wrapped__()
+    assert "pip install '.[gpu]'" in triton.missing.__wrapped__()
     monkeypatch.delenv("TRITON_INTERPRET")
     with pytest.raises(RefusedError, match="TRITON_INTERPRET=1"):
         attend(x, x, x, engine="triton")

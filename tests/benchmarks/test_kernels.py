@@ -17,7 +17,7 @@ CARDS = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 @pytest.fixture
 def kernels(benchmark_module):
     if importlib.util.find_spec("triton") is None:
-        pytest.skip("Triton isn't installed: pip install 'regard[gpu]'")
+        pytest.skip("Triton isn't installed: in the clone of regard: pip install '.[gpu]'")
     return benchmark_module("kernels")
 
 

@@ -44,7 +44,9 @@ def missing() -> str | None:
     try:
         importlib.import_module("regard.attention.engines.triton.launch")
     except Exception as error:  # a Triton that doesn't support this machine may raise anything
-        return f"Triton can't be used here ({type(error).__name__}: {error}): pip install 'regard[gpu]'"
+        return (
+            f"Triton can't be used here ({type(error).__name__}: {error}): in the clone of regard: pip install '.[gpu]'"
+        )
     return None
 
 
