@@ -143,6 +143,11 @@ def attend(
         if output is not None:
             return output
     if seed is None:
+        if dropout and query.is_cuda and torch.cuda.is_current_stream_capturing():
+            raise RefusedError(
+                "A CUDA graph would repeat the `dropout` it was captured with: the seed is drawn on the CPU. Pass a "
+                "`seed` to accept that, or capture without dropout."
+            )
         seed = int(torch.randint(2**62, (1,), device="cpu").item()) if dropout else 0
     request = Request.of(
         query,

@@ -203,7 +203,7 @@ def backward_from_saved(request: Request, grad_output: Tensor, output: Tensor, l
         grad_output.contiguous(), *three, output, logsumexp, 0.0, causal, attn_mask=bias, scale=scale
     )
     if request.parts.log_sums:
-        found = [grad[..., :-1] for grad in found]
+        found = tuple([grad[..., :-1] for grad in found])
     return found if request.query.dtype == dtype else tuple([grad.to(dtype) for grad in found])
 
 

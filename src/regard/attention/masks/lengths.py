@@ -111,8 +111,8 @@ def _range(lengths: Tensor) -> tuple[int, int]:
     """The least and the greatest length."""
     if lengths.is_cpu or lengths.is_inference():
         return int(lengths.min()), int(lengths.max())
-    version, found = _RANGES.get(lengths, (None, (0, 0)))
-    if version != lengths._version:
-        found = int(lengths.min()), int(lengths.max())
-        _RANGES[lengths] = lengths._version, found
-    return found
+    known: tuple[int, tuple[int, int]] | None = _RANGES.get(lengths)
+    if known is None or known[0] != lengths._version:
+        known = lengths._version, (int(lengths.min()), int(lengths.max()))
+        _RANGES[lengths] = known
+    return known[1]

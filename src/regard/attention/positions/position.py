@@ -92,6 +92,9 @@ class Both(Position):
                 # A sum with a user's part counts as a user's part, which engines treat with more care.
                 object.__setattr__(self, "__module__", type(part).__module__)
 
+    def overrides(self, hook: str) -> bool:
+        return self.first.overrides(hook) or self.second.overrides(hook)
+
     def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
         query, key = self.first.heads(query, key, query_position, key_position)
         return self.second.heads(query, key, query_position, key_position)

@@ -33,20 +33,26 @@ def interpreted() -> bool:
 
 
 # The largest that compile with few spilled registers or none, see benchmarks/kernels.py; on a GPU they are untuned. By
-# kernel, for numbers of two bytes and of four, and head sizes up to 64 and above.
+# kernel, for numbers of two bytes and of four, and the head size that they are for at most.
 _SIZES = {
-    ("forward", 2, False): Tiling(128, 64, 8, 3),
-    ("forward", 2, True): Tiling(128, 64, 8, 2),
-    ("forward", 4, False): Tiling(64, 32, 8, 2),
-    ("forward", 4, True): Tiling(64, 32, 8, 2),
-    ("queries", 2, False): Tiling(64, 64, 4, 3),
-    ("queries", 2, True): Tiling(64, 64, 8, 2),
-    ("queries", 4, False): Tiling(32, 32, 4, 2),
-    ("queries", 4, True): Tiling(32, 32, 8, 2),
-    ("keys", 2, False): Tiling(64, 64, 8, 2),
-    ("keys", 2, True): Tiling(32, 64, 8, 2),
-    ("keys", 4, False): Tiling(32, 32, 8, 2),
-    ("keys", 4, True): Tiling(32, 32, 8, 2),
+    ("forward", 2, 64): Tiling(128, 64, 8, 3),
+    ("forward", 2, 128): Tiling(128, 64, 8, 2),
+    ("forward", 2, 256): Tiling(64, 32, 8, 2),
+    ("forward", 4, 64): Tiling(64, 32, 8, 2),
+    ("forward", 4, 128): Tiling(64, 32, 8, 2),
+    ("forward", 4, 256): Tiling(32, 16, 8, 2),
+    ("queries", 2, 64): Tiling(64, 64, 4, 3),
+    ("queries", 2, 128): Tiling(64, 64, 8, 2),
+    ("queries", 2, 256): Tiling(32, 32, 8, 2),
+    ("queries", 4, 64): Tiling(32, 32, 4, 2),
+    ("queries", 4, 128): Tiling(32, 32, 8, 2),
+    ("queries", 4, 256): Tiling(16, 16, 4, 2),
+    ("keys", 2, 64): Tiling(64, 64, 8, 2),
+    ("keys", 2, 128): Tiling(32, 64, 8, 2),
+    ("keys", 2, 256): Tiling(32, 32, 8, 2),
+    ("keys", 4, 64): Tiling(32, 32, 8, 2),
+    ("keys", 4, 128): Tiling(32, 32, 8, 2),
+    ("keys", 4, 256): Tiling(16, 16, 4, 2),
 }
 
 
@@ -66,7 +72,7 @@ def tiling(table: bool, query: Tensor, value: Tensor, kernel: str, *, additive: 
     if interpreted():
         return Tiling(16, 16, interpreted=True)
     kernel = "queries" if table else kernel
-    is_large = max(query.shape[-1], value.shape[-1]) > 64
+    most = max(query.shape[-1], value.shape[-1])
     if additive:
-        return _ADDITIVE[kernel, is_large]
-    return _SIZES[kernel, min(query.element_size(), 4), is_large]
+        return _ADDITIVE[kernel, most > 64]
+    return _SIZES[kernel, min(query.element_size(), 4), 64 if most <= 64 else 128 if most <= 128 else 256]
