@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +24,13 @@ import torch
 from measuring import conditions, save
 
 from regard.attention import Additive, Alibi, Bucketed, Budget, Cosine, Documents, Edges, Entmax, Relative, Window
+from regard.attention.engines.fused import LARGEST_SCORES
 from regard.attention.request import Request
 
 WORK: dict[str, Callable[[int], dict[str, Any]]] = {
     "softmax": lambda size: {},
     "softmax, causal": lambda size: {"mask": "causal"},
+    "softmax, causal, guarded": lambda size: {"mask": "causal"},
     "softmax, causal, one query": lambda size: {"mask": "causal", "queries": 1, "keys": 4096},
     "softmax, documents": lambda size: {"mask": Documents(torch.arange(LENGTH) // 100)},
     "softmax, no_self": lambda size: {"mask": "no_self"},
@@ -129,6 +132,7 @@ def compiled(row: Row) -> list[Compiled]:
     from triton.runtime import driver
     from triton.runtime.jit import JITFunction
 
+    from regard.attention.engines.triton import guarded
     from regard.attention.engines.triton.edges import launcher
 
     driver.set_active(Card(row.capability))
@@ -148,8 +152,17 @@ def compiled(row: Row) -> list[Compiled]:
         parts = {"score": "scaled_dot", "weights": "softmax", "mask": None, "position": None, "dropout": 0.0}
         parts |= WORK[row.work](row.size)
         lengths = parts.pop("queries", LENGTH), parts.pop("keys", LENGTH)
-        query, key = (torch.zeros(1, HEADS, length, row.size, dtype=row.dtype) for length in lengths)
+        query, key = (
+            torch.zeros(1, HEADS, length, row.size, dtype=row.dtype, requires_grad=row.work.endswith("guarded"))
+            for length in lengths
+        )
         request = Request.of(query, key, torch.zeros_like(key), seed=1, **parts)
+        if row.work.endswith("guarded"):
+            # Those which are launched after PyTorch's own.
+            reduced = request.reduced()[0]
+            attention = partial(torch.nn.functional.scaled_dot_product_attention, is_causal=True)
+            guarded.run(reduced, attention, LARGEST_SCORES[row.dtype]).sum().backward()
+            return found
         launch = launcher(request)
         with torch.no_grad():
             output, *saved = launch.forward(request, saves=True)

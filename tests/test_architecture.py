@@ -77,12 +77,13 @@ def test_the_front_door_opens():
         _ = regard.atend
 
 
-BUILT_ON = {"fused": {"blocked"}, "banded": {"blocked", "fused"}, "jit": {"blocked"}, "triton": {"blocked"}}
+BUILT_ON = {"fused": {"blocked", "triton"}, "banded": {"blocked", "fused"}, "jit": {"blocked"}, "triton": {"blocked"}}
 
 
 def test_engines_do_not_import_the_definition_or_each_other():
     """`banded` hands its blocks to the kernel of `fused`, `jit` walks the tiles of `blocked`, whose gradient the first
-    two take where PyTorch's would be wrong, and `triton` counts them; no others."""
+    two take where PyTorch's would be wrong (on a GPU, `fused` takes that of `triton`), and `triton` counts them; no
+    others."""
     engines = SOURCE / "attention" / "engines"
     names = {path.stem for path in engines.iterdir() if path.stem not in ("__init__", "__pycache__")}
     assert names == {"fused", "banded", "jit", "triton", "blocked", "dense"}

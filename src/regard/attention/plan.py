@@ -97,7 +97,7 @@ def _chosen(request: Request) -> str:
     """What `auto` takes."""
     takes_the_first = _takes_the_first(request)
     able = []
-    for name in in_order(request.query.device):
+    for name in in_order(request):
         if ENGINES[name].refuse(request) is None:
             if takes_the_first or _is_fastest(name, request):
                 return name
@@ -121,7 +121,7 @@ def _min_speedup(name: str) -> float:
 
 def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str, str]]:
     """Why this engine is chosen, and why each other engine isn't."""
-    refused = {other: ENGINES[other].refuse(request) for other in in_order(request.query.device) if other != name}
+    refused = {other: ENGINES[other].refuse(request) for other in in_order(request) if other != name}
     others = {other: reason for other, reason in refused.items() if reason is not None}
     able = [other for other in refused if other not in others]
     if engine != "auto":

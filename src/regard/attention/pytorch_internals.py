@@ -30,6 +30,7 @@ __all__ = [
     "flash_kernel",
     "function_modes",
     "get_unwrapped",
+    "graph_is_kept",
     "in_forward_mode",
     "in_transform",
     "in_vmap",
@@ -88,6 +89,11 @@ def default_device() -> torch.device | None:
         if isinstance(mode, DeviceContext):
             return mode.device
     return None
+
+
+def graph_is_kept() -> bool:
+    """Whether a backward pass is running that may be followed by another through the same graph."""
+    return torch._C._autograd._get_current_graph_task_keep_graph()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def in_vmap() -> bool:

@@ -18,7 +18,7 @@ from regard.attention.parts import map_operands, operands, optional_method, part
 from regard.attention.positional_encodings import INPUT_POSITIONS, PositionalEncoding
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.precision import WIDE, wide_dtype
-from regard.attention.scores import SCORES, ScaledDot
+from regard.attention.scores import SCORES, Dot, ScaledDot
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
 from regard.attention.user_parts import UserNormaliser, UserPart, UserPosition, UserScore, unwrapped, wrapped
@@ -261,6 +261,20 @@ class Request:
                 parts = Parts(score, parts.weights, parts.mask, parts.position, parts.log_sums)
         value = self.value if self.value.dtype == query.dtype else self.value.to(query.dtype)
         return Request(query, key, value, parts, self.dropout, self.seed, self.known), unreduced
+
+    def narrowed(self, whole: "Request") -> "Request":
+        """This reduced request as a GPU takes it: in half precision again after a rotation of half precision.
+
+        Rounding rotated vectors moves the scores by no more than the rounding of the vectors that were rotated did.
+
+        Args:
+            whole: the request before it was reduced.
+        """
+        dtype = whole.query.dtype
+        if self.query.dtype == dtype or type(whole.parts.score) not in (Dot, ScaledDot):
+            return self
+        query, key, value = (tensor.to(dtype) for tensor in (self.query, self.key, self.value))
+        return Request(query, key, value, self.parts, self.dropout, self.seed, self.known)
 
     def positioned(self) -> tuple[Tensor, Tensor]:
         """Query and key after the position's change, in float32 or wider; unchanged if the position makes none."""

@@ -8,14 +8,13 @@ CPU, where only Triton's interpreter can run it.
 
 from types import ModuleType
 
-import torch
-
 from regard.attention.engines import banded, blocked, dense, fused, jit, triton
+from regard.attention.request import Request
 
 __all__ = ["AUTO", "AUTO_ON_GPU", "ENGINES", "in_order"]
 
 AUTO: tuple[str, ...] = ("fused", "banded", "jit", "blocked")
-AUTO_ON_GPU: tuple[str, ...] = ("fused", "triton", "blocked")
+AUTO_ON_GPU: tuple[str, ...] = ("triton", "fused", "blocked")
 
 ENGINES: dict[str, ModuleType] = {
     "fused": fused,
@@ -27,6 +26,8 @@ ENGINES: dict[str, ModuleType] = {
 }
 
 
-def in_order(device: torch.device) -> tuple[str, ...]:
-    """The engines that `auto` asks on a device, the fastest first."""
-    return AUTO if device.type == "cpu" else AUTO_ON_GPU
+def in_order(request: Request) -> tuple[str, ...]:
+    """The engines that `auto` asks for a request, the fastest first."""
+    if request.query.device.type == "cpu":
+        return AUTO
+    return ("fused", "triton", "blocked") if fused.leads_on_gpu(request) else AUTO_ON_GPU

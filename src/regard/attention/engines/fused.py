@@ -6,8 +6,10 @@ the gradient of the gradient, which PyTorch lacks on CPUs, and the gradient itse
 PyTorch's would lose precision.
 """
 
+import importlib
 import math
 import sys
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -23,11 +25,11 @@ from regard.attention.costs import (
     seconds_of_kernel,
     width,
 )
-from regard.attention.engines import blocked
+from regard.attention.engines import blocked, triton
 from regard.attention.log_sums import joined
 from regard.attention.masks import And, Causal, Dense, Lengths
 from regard.attention.precision import wide_dtype
-from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel
+from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel, in_transform
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import UserPosition
@@ -43,6 +45,7 @@ __all__ = [
     "forward_and_save",
     "inner_product_refusal",
     "is_fastest",
+    "leads_on_gpu",
     "loses_precision",
     "refuse",
     "rounds_gradients",
@@ -58,6 +61,7 @@ MIN_SPEEDUP = 2.0
 _INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
 # Kernels with linear memory only: if no other is enabled, PyTorch raises instead of falling back to n x n.
 _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
+_LARGEST_SIZE = 128  # of a head: all of PyTorch's kernels take it, on every card
 # The largest scores for which PyTorch's gradient is used. It recomputes the weights as exp(score - logsumexp) from
 # numbers that are rounded at that magnitude, so they don't sum to 1: in float32 they are off by up to 6e-8 of it (a
 # quarter of that was measured). Here that is 1.5e-5, and in half precision less than the dtype's own rounding.
@@ -66,6 +70,9 @@ LARGEST_SCORES = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 
 # of which one key has almost all the weight. On a CPU it is therefore computed in float32 where scores may exceed this;
 # and for so few pairs, since it takes no longer.
 LARGEST_HALF_SCORES, FEW_PAIRS = 32.0, 2**18
+# Multiply-adds of a forward pass on a GPU from which PyTorch's kernel under a guard is faster than one of this package:
+# by what was measured of prototypes on an H100, 4096 queries and keys of 8 heads with 64 features.
+_LONG = 2**34
 
 
 def refuse(request: Request) -> str | None:
@@ -74,6 +81,8 @@ def refuse(request: Request) -> str | None:
     if reason is not None:
         return reason
     if request.query.device.type == "cuda":
+        if _is_guarded(request):
+            return None
         if request.query.dtype == torch.float64:
             return "on CUDA it has no kernel of linear memory for float64"
         if request.parts.log_sums:
@@ -124,6 +133,33 @@ def is_fastest(request: Request) -> bool:
     return _hidden_by(request)[1] is None
 
 
+def leads_on_gpu(request: Request) -> bool:
+    """Whether no other engine is faster on a GPU, where a call to this one waits for nothing. Looks at no number."""
+    if inner_product_refusal(request) is not None or not _is_guarded(request):
+        return False
+    return 2 * _pairs(request) * features(request) >= _LONG
+
+
+def _is_guarded(request: Request) -> bool:
+    """Whether PyTorch's kernel runs under a guard on a GPU (`triton/guarded.py`); else the host looks at numbers."""
+    mask, size, scale = request.parts.mask, request.query.shape[-1], getattr(request.parts.score, "scale", 1.0)
+    return (
+        request.query.is_cuda
+        # What else is computed from a key alone may make the gradient of a hidden one NaN.
+        and type(request.parts.score) in (Dot, ScaledDot)
+        and (type(mask) is Dense or (type(mask) is Causal and request.query.shape[2] == request.key.shape[2]))
+        and size == request.key.shape[-1] == request.value.shape[-1] <= _LARGEST_SIZE
+        and size % 8 == 0
+        and not isinstance(scale, Tensor)
+        and scale > 0
+        and (request.query.dtype != torch.float32 or request.query.shape[1] == request.key.shape[1])
+        and not request.parts.log_sums
+        and not in_transform()
+        and triton.refuse(request) is None
+        and torch.cuda.get_device_capability(request.query.device) >= (8, 0)
+    )
+
+
 def seconds(request: Request) -> float:
     """The estimated time on the machine that the speeds are from."""
     return seconds_of_kernel(request, _pairs(request))
@@ -149,6 +185,8 @@ def _pairs(request: Request) -> int:
 
 def run(request: Request) -> Tensor:
     """The output, (batch, head, query, value), with its log-sums if they are asked for, and its gradient."""
+    if _is_guarded(request):
+        return _run_guarded(request)
     if not request.differentiable:
         return forward(request)
     if request.query.device.type != "cpu":
@@ -165,6 +203,16 @@ def run(request: Request) -> Tensor:
     if output.shape[-1] != wanted:
         output = output[..., :wanted]
     return output if output.dtype == request.query.dtype else output.to(request.query.dtype)
+
+
+def _run_guarded(request: Request) -> Tensor:
+    """The same on a GPU, without waiting for it."""
+    reduced = request.reduced()[0].narrowed(request)
+    plain = Request(reduced.query, reduced.key, reduced.value, reduced.parts.without_position, 0.0, 0, reduced.known)
+    scale = scale_of(plain.parts)
+    attention = partial(_linear_attention, causal=type(plain.parts.mask) is Causal, bias=None, scale=scale)
+    guarded = importlib.import_module("regard.attention.engines.triton.guarded")
+    return guarded.run(plain, attention, LARGEST_SCORES[request.query.dtype] / scale)
 
 
 def forward_and_save(request: Request) -> tuple[Tensor, Tensor]:
@@ -343,7 +391,15 @@ def _linear_attention(
         # and a scale of 0 would make hidden scores, minus infinity, NaN.
         query, scale = query * (-1.0 if scale < 0 else 0.0), abs(scale) or 1.0
     with sdpa_kernel(_LINEAR):
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=causal, scale=scale)
+        return F.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=bias,
+            is_causal=causal,
+            scale=scale,
+            enable_gqa=query.shape[1] != key.shape[1],
+        )
 
 
 def _padded(request: Request) -> tuple[Tensor, Tensor, Tensor]:

@@ -18,6 +18,7 @@ from regard.attention.engines.triton.tiles import (
     SOFTMAX,
     TABLE,
     add_rows,
+    fits,
     head_start,
     intervals_of,
     is_seen,
@@ -29,6 +30,7 @@ from regard.attention.engines.triton.tiles import (
     rows_that_see,
     shift_of,
     store_rows,
+    written_to,
 )
 
 __all__ = ["backward_of_keys", "backward_of_pairs", "backward_of_queries"]
@@ -41,6 +43,9 @@ def backward_of_queries(
     KIND: tl.constexpr, TABLE_SIZE: tl.constexpr, LOG_SUMS: tl.constexpr,
 ):  # fmt: skip
     """The gradient of a tile of queries, and its share in the gradients of the parts' operands."""
+    if KIND.guarded > 0:  # noqa: SIM102 - known when it is compiled, unlike the rest
+        if fits(call.guard, KIND):
+            return
     ROWS: tl.constexpr = KIND.rows
     SIZE_BLOCK: tl.constexpr = KIND.size_block
     tile, group = row_program_of(tl.cdiv(call.last_row - call.first_row, KIND.rows))
@@ -158,7 +163,8 @@ def backward_of_queries(
                     grad_query = dot(grad_score.to(key.dtype), key, grad_query, KIND)
     SIZE: tl.constexpr = KIND.size
     if KIND.additive == NONE:
-        store_rows(GRAD_Q + place * SIZE, numbers, last_row, SIZE, grad_query, SIZE, KIND.size_block)
+        GRAD_Q, row_stride = written_to(GRAD_Q, batch, number, place, call.into, 0, SIZE, KIND)
+        store_rows(GRAD_Q, numbers, last_row, row_stride, grad_query, SIZE, KIND.size_block)
     tl.store(MEAN_OUT + place + numbers, mean, mask=numbers < last_row)
     if KIND.relative > 0:
         store_ends(GRAD_PRODUCTS, numbers, last_row, before, after, KIND.relative)
@@ -183,6 +189,9 @@ def backward_of_keys(
 
     Tiles are turned, (key, query), so that they are multiplied by queries as they are.
     """
+    if KIND.guarded > 0:  # noqa: SIM102 - known when it is compiled, unlike the rest
+        if fits(call.guard, KIND):
+            return
     COLUMNS: tl.constexpr = KIND.columns
     WIDTH_BLOCK: tl.constexpr = KIND.width_block
     SIZE_BLOCK: tl.constexpr = KIND.size_block
@@ -278,8 +287,10 @@ def backward_of_keys(
     SIZE: tl.constexpr = KIND.size
     WIDTH: tl.constexpr = KIND.width
     if KIND.additive == NONE:
-        add_rows(GRAD_K + place * SIZE, columns, call.keys, SIZE, grad_key, SIZE, KIND.size_block, ADDS)
-    add_rows(GRAD_V + place * WIDTH, columns, call.keys, WIDTH, grad_value, WIDTH, KIND.width_block, ADDS)
+        GRAD_K, row_stride = written_to(GRAD_K, batch, key_head, place, call.into, 3, SIZE, KIND)
+        add_rows(GRAD_K, columns, call.keys, row_stride, grad_key, SIZE, KIND.size_block, ADDS)
+    GRAD_V, row_stride = written_to(GRAD_V, batch, key_head, place, call.into, 6, WIDTH, KIND)
+    add_rows(GRAD_V, columns, call.keys, row_stride, grad_value, WIDTH, KIND.width_block, ADDS)
 
 
 @triton.jit

@@ -31,12 +31,16 @@ from regard.attention.user_parts import unwrapped
 __all__ = [
     "LARGEST",
     "backward",
+    "call_of",
     "dropout_of",
     "forward",
     "gradient_of_normaliser",
     "gradients_of_numbers",
+    "kind_of",
     "number",
+    "readable",
     "sources",
+    "tiling_of",
     "tolerance",
     "two",
 ]
@@ -58,7 +62,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     have relative positions, the weights by distance.
     """
     reduced, unreduced = request.reduced()
-    found = problem(reduced, request.query.dtype)
+    found = problem(reduced.narrowed(request), request.query.dtype)
     dtype = request.query.dtype
     query, key, value = _three(found.request)
     batch, heads, queries, _ = query.shape
@@ -70,13 +74,13 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     sums = output
     if of_values is not None:
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
-    size = _tiling(found, query, value, "forward")
+    size = tiling_of(found, query, value, "forward")
     splits = _splits(found, size, batch * heads)
     parts: tuple[Tensor, ...] = (output, whole, *rows)
     if splits > 1:
         part = query.new_empty(splits, batch * heads, queries, width, dtype=wide)
         parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
-    call, kind = _call(found, query, key, value, unreduced), _kind(found, size, query, value)
+    call, kind = call_of(found, query, key, value, unreduced), kind_of(found, size, query, value)
     saves_whole = whole is not output
     for share in _slabs(found, call, size):
         grid = triton.cdiv(share.last_row - share.first_row, size.rows) * batch * heads, splits
@@ -110,7 +114,7 @@ def backward(request: Request, grad_output: Tensor, saved: Sequence[Tensor]) -> 
     def compute(reduced: Request, unreduced: tuple[Tensor, Tensor]) -> ReducedGradients:
         # As in the forward pass: a product of tiles is one of a single dtype.
         reduced = dataclasses.replace(reduced, value=reduced.value.to(reduced.query.dtype))
-        found = problem(reduced, request.query.dtype)
+        found = problem(reduced.narrowed(request), request.query.dtype)
         return _backward(found, unreduced, grad_output, saved, grad_log_sums)
 
     return vjp_through_reduction(request, compute, hides=True)
@@ -130,13 +134,13 @@ def _backward(
     wide, keys = found.wide, key.shape[2]
     if 0 in grad_output.stride():
         grad_output = grad_output.contiguous()
-    grad_output = _readable(grad_output.to(query.dtype))
-    size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
+    grad_output = readable(grad_output.to(query.dtype))
+    size, size_of_keys = (tiling_of(found, query, value, kernel) for kernel in ("queries", "keys"))
     programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
-    call = _call(
+    call = call_of(
         found, query, key, value, unreduced, grad_output, scratch=batch * max(programs) * size.rows * size.columns
     )
-    kind = _kind(found, size, query, value)
+    kind = kind_of(found, size, query, value)
     mean = torch.empty_like(highest)
     nothing = mean
     grad_query = query.new_empty(query.shape)
@@ -227,7 +231,7 @@ def _backward(
     )
 
 
-def _call(
+def call_of(
     found: Problem,
     query: Tensor,
     key: Tensor,
@@ -265,7 +269,7 @@ def _call(
     )
 
 
-def _kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
+def kind_of(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
     """What the kernels of a request are compiled for, which calls of one signature have in common."""
     known = found.request.known.form
     name = "triton", size, found.mask_kind, found.ragged, found.precision
@@ -303,6 +307,7 @@ def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kin
         precision=found.precision,
         tolerance=tolerance(found),
         from_lowest=normaliser.from_lowest,
+        guarded=0.0,
         interpreted=size.interpreted,
         sources=sources((*of_score, *normaliser.functions, *found.others)),
     )
@@ -315,7 +320,7 @@ def sources(functions: tuple[Any, ...]) -> str:
     return hashlib.sha256("".join(keys).encode()).hexdigest()[:16]
 
 
-def _tiling(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
+def tiling_of(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
     is_additive = _activation(found) != _NONE
     return tiling(found.mask_kind == _TABLE, query, value, kernel, additive=is_additive)
 
@@ -372,10 +377,10 @@ def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
 
 def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value as kernels read them."""
-    return _readable(request.query), _readable(request.key), _readable(request.value)
+    return readable(request.query), readable(request.key), readable(request.value)
 
 
-def _readable(tensor: Tensor) -> Tensor:
+def readable(tensor: Tensor) -> Tensor:
     """A tensor with neighbouring features next to each other in memory, and strides in eights if its size is one."""
     *strides, last = tensor.stride()
     if last != 1 or (

@@ -30,6 +30,7 @@ from regard.attention.engines.triton.tiles import (
     SOFTMAX,
     TABLE,
     THRESHOLD,
+    fits,
     head_start,
     intervals_of,
     is_seen,
@@ -38,6 +39,7 @@ from regard.attention.engines.triton.tiles import (
     row_program_of,
     shown_pairs,
     store_rows,
+    written_to,
 )
 
 __all__ = ["forward", "merge"]
@@ -149,6 +151,9 @@ def forward(
     KIND: tl.constexpr, SAVES: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
     """The outputs of a tile of queries, and what their gradient needs to know of each row."""
+    if KIND.guarded > 0:  # noqa: SIM102 - known when it is compiled, unlike the rest
+        if fits(call.guard, KIND):
+            return
     ROWS: tl.constexpr = KIND.rows
     WIDTH_BLOCK: tl.constexpr = KIND.width_block
     tiles = tl.cdiv(call.last_row - call.first_row, KIND.rows)
@@ -266,7 +271,8 @@ def forward(
     if SPLITS > 1:
         place += tl.program_id(1).to(tl.int64) * (tl.num_programs(0) // tiles) * call.queries
     WIDTH: tl.constexpr = KIND.width
-    store_rows(OUT + place * WIDTH, numbers, last_row, WIDTH, output, WIDTH, KIND.width_block)
+    OUT, row_stride = written_to(OUT, batch, number, place, call.into, 0, WIDTH, KIND)
+    store_rows(OUT, numbers, last_row, row_stride, output, WIDTH, KIND.width_block)
     if SAVES:
         store_rows(WIDE_OUT + place * WIDTH, numbers, last_row, WIDTH, output, WIDTH, KIND.width_block)
     tl.store(HIGHEST_OUT + place + numbers, highest, mask=numbers < last_row)

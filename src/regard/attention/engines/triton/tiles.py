@@ -30,6 +30,7 @@ __all__ = [
     "add_rows",
     "by_column",
     "by_row",
+    "fits",
     "head_start",
     "intervals_of",
     "is_seen",
@@ -42,6 +43,7 @@ __all__ = [
     "shift_of",
     "shown_pairs",
     "store_rows",
+    "written_to",
 ]
 
 # How a kernel finds what a row's weights need to know: a number, the number of keys, a threshold, the best key. For
@@ -87,6 +89,8 @@ class Kind(NamedTuple):
         precision: how products of float32 are computed.
         tolerance: the step after which a threshold is found.
         from_lowest: whether a threshold may lie below the lowest score.
+        guarded: the largest product of the squared lengths of a query and a key for which a guarded kernel leaves what
+            another has computed (`guarded.py`); 0: not guarded.
         interpreted: whether Triton's interpreter runs the kernel.
         sources: a hash of what the functions say, since compiled kernels are kept by their functions' names.
     """
@@ -114,6 +118,7 @@ class Kind(NamedTuple):
     precision: Any
     tolerance: Any
     from_lowest: Any
+    guarded: Any
     interpreted: Any
     sources: Any
 
@@ -138,6 +143,8 @@ class Call(NamedTuple):
         others: the operands of the functions that add something to the scores.
         dropout: the hash of the seed, the least hash that is kept, and the factor of what is kept.
         additive: the operands of additive scores.
+        guard: where the largest squared lengths are that a guarded kernel asks for.
+        into: the strides of what a guarded kernel writes to, each from item to item, head to head, row to row.
     """
 
     query: Any
@@ -162,6 +169,8 @@ class Call(NamedTuple):
     others: Any
     dropout: Any
     additive: Any
+    guard: Any = ()
+    into: Any = ()
 
 
 class Head(NamedTuple):
@@ -221,6 +230,27 @@ def in_eights(stride, SIZE: tl.constexpr):
 def head_start(pointer, item, head, of_item, of_head, SIZE: tl.constexpr):
     """Where a head's first row is, by its strides from item to item and head to head."""
     return pointer + item.to(tl.int64) * in_eights(of_item, SIZE) + head.to(tl.int64) * in_eights(of_head, SIZE)
+
+
+@triton.jit
+def written_to(pointer, item, head, place, into, first: tl.constexpr, SIZE: tl.constexpr, KIND: tl.constexpr):
+    """Where a head's first row is written to, and the stride from row to row.
+
+    place: the number of that row among all, where they lie one after another.
+    """
+    if KIND.guarded > 0:
+        start = head_start(pointer, item, head, into[first], into[first + 1], SIZE)
+        return start, in_eights(into[first + 2], SIZE)
+    else:
+        return pointer + place * SIZE, SIZE
+
+
+@triton.jit
+def fits(guard, KIND: tl.constexpr):
+    """Whether what another kernel has computed can stay: all numbers are finite, and no score is too large."""
+    query, key = tl.load(guard).to(tl.float32, bitcast=True), tl.load(guard + 1).to(tl.float32, bitcast=True)
+    rest = tl.load(guard + 2).to(tl.float32, bitcast=True) + tl.load(guard + 3).to(tl.float32, bitcast=True)
+    return (query * key <= KIND.guarded) & (rest < float("inf"))
 
 
 @triton.jit
