@@ -6,6 +6,7 @@ this file without them: `python compiled_checks.py NAME ...` prints a JSON line 
 
 import dataclasses
 import functools
+import importlib
 import json
 import re
 import sys
@@ -15,6 +16,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -715,19 +717,31 @@ def inductor() -> None:
 
 @check(INTERPRETED)
 def by_the_kernels_of_triton() -> None:
-    for parts in (
-        {"mask": "causal"},
-        {"mask": "no_self", "weights": "entmax", "position": positions.Relative(6, 2)},
-        {"weights": weights.LearnedSigmoid(SELF), "dropout": 0.3},
+    launch: Any = importlib.import_module("regard.attention.engines.triton.launch")
+    forward = launch.forward
+    for parts, dtype, shared, forwards in (
+        ({"mask": "causal"}, torch.float32, 1, 1),
+        ({"mask": "causal", "weights": "entmax"}, torch.bfloat16, 2, 1),
+        ({"mask": "causal", "position": "rotary"}, torch.bfloat16, 1, 1),
+        ({"mask": "no_self", "weights": "entmax", "position": positions.Relative(6, 2)}, torch.float32, 1, 1),
+        ({"position": positions.Relative(6, 2, on="both", value_size=6)}, torch.float32, 1, 2),
+        ({"weights": weights.LearnedSigmoid(SELF), "dropout": 0.3}, torch.float32, 1, 1),
     ):
-        three = tensors(batch=1)
+        query, key, value = tensors(batch=1, dtype=dtype)
+        key, value = (each[:, : 2 // shared].detach().requires_grad_() for each in (key, value))
+        three = query, key, value
 
         def run(*three: Tensor, parts: dict[str, Any] = parts, engine: str = "triton") -> Tensor:
             return attend(*three, engine=engine, **parts)
 
         function, counter = compiled(run)
-        equal(functools.partial(run, engine="dense"), function, three)
+        # In half precision, the definition rounds otherwise.
+        equal(functools.partial(run, engine="dense" if dtype == torch.float32 else "triton"), function, three)
         assert counter.frame_count == 1
+        # What the gradient needs was kept, where one tensor holds it.
+        with mock.patch.object(launch, "forward", side_effect=forward) as counted:
+            function(*three).sum().backward()
+        assert counted.call_count == forwards, (parts, counted.call_count)
 
 
 def main(names: list[str]) -> None:

@@ -8,15 +8,17 @@ change.
 
 import dataclasses
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.attention import autograd
+from regard.attention.autograd import as_gradient_of
 from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
 from regard.attention.call_text import as_text, from_text
-from regard.attention.engines import blocked, fused
+from regard.attention.engines import blocked, fused, triton
 from regard.attention.masks import And, Causal, Dense, Lengths
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.pytorch_internals import autograd_in_operators, in_transform, is_fake
@@ -97,18 +99,24 @@ def _attend(
 def _forward(
     query: Tensor, key: Tensor, value: Tensor, operands: list[Tensor], seed: Tensor | None, text: str
 ) -> tuple[Tensor, Tensor]:
-    """The output, and the logsumexp of each row that the fused kernel saves for backward; empty for other engines."""
+    """The output, and what the engine keeps for backward: `fused` the logsumexp of each row, others nothing."""
     call, gradients = from_text(text)
     with autograd_in_operators(), no_autocast(query), torch.no_grad():
         request = call.request(query, key, value, *operands, *_as_list(seed))
         if gradients:
             with torch.enable_grad():
                 blocked.refuse_captured(request.expanded)
-        logsumexp = query.new_empty(_logsumexp_shape(text, query, key, value), dtype=wide_dtype(query))
-        if not logsumexp.numel() or call.engine_of(request) is not fused:
-            return _rows_first(call.output(request)), logsumexp
-        output, logsumexp = fused.forward_and_save(_prepared(request))
-        return _rows_first(output.to(query.dtype)), logsumexp.contiguous()
+        kept = query.new_empty(_kept_shape(text, query, key, value), dtype=wide_dtype(query))
+        if not kept.numel():
+            return _rows_first(call.output(request)), kept
+        engine = _keeping_engine(call, request)
+        if engine is triton:
+            output, kept = triton.forward_and_keep(request)
+        elif engine is fused:
+            output, kept = fused.forward_and_save(_prepared(request))
+        else:
+            return _rows_first(call.output(request)), kept
+        return _rows_first(output.to(query.dtype)), kept.contiguous()
 
 
 def _backward(
@@ -124,11 +132,25 @@ def _backward(
 ) -> list[Tensor]:
     call, tensors = from_text(text)[0], (query, key, value, *operands, *_as_list(seed))
     with autograd_in_operators(), no_autocast(query):
-        if saved and call.engine_of(call.request(*tensors)) is fused:
+        request = call.request(*tensors)
+        engine = _keeping_engine(call, request) if saved else None
+        if engine is triton:
+            with torch.no_grad():
+                found = triton.backward_from_kept(request, grad_output, *saved)
+            grads = [as_gradient_of(tensors[i], found[i]) for i in needed]
+        elif engine is fused:
             grads = _gradients_from_saved(call, tensors, grad_output, saved, needed)
         else:
             grads = call.gradients(needed, grad_output, tensors)
     return [_rows_first(grad) if i < 3 else grad.contiguous() for i, grad in zip(needed, grads, strict=True)]
+
+
+def _keeping_engine(call: CallSpec, request: Request) -> ModuleType | None:
+    """The engine that runs a request and keeps numbers for its gradient, or None."""
+    if request.query.is_cpu and call.engine != "triton":
+        return fused if call.engine_of(request) is fused else None
+    # What PyTorch's kernel for GPUs keeps can't be kept here: with it, the output would be computed twice.
+    return triton if call.engine in ("auto", "triton") and triton.keeps(request) else None
 
 
 def _as_list(seed: Tensor | None) -> list[Tensor]:
@@ -164,9 +186,11 @@ def _prepared(request: Request) -> Request:
     return dataclasses.replace(reduced, query=query, key=key, value=value, parts=reduced.parts.without_position)
 
 
-def _logsumexp_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
-    """The shape of the logsumexp that the fused kernel saves; (0,) if its arguments show that it won't run."""
+def _kept_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+    """The shape of what the engine keeps for backward; (0,) if the arguments show that nothing is kept."""
     call, gradients = from_text(text)
+    if call.engine in ("auto", "triton") and (not query.is_cpu or call.engine == "triton"):
+        return (triton.kept_numbers(query, value) if gradients and not call.log_sums else 0,)
     score, weights, mask, position = call.parts
     # An output rounded to half precision can't be used for the gradient of a call that is computed in float32.
     narrow = score in ("dot", "scaled_dot") or type(score) in (Dot, ScaledDot)
@@ -174,7 +198,7 @@ def _logsumexp_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tu
         gradients
         and not call.log_sums
         and (query.dtype == wide_dtype(query) or (narrow and position is None))
-        and query.device.type == "cpu"
+        and query.is_cpu
         and key.shape[-1] == value.shape[-1]
         and (isinstance(weights, str) or type(weights) is Softmax)
         and (mask is None or isinstance(mask, str) or type(mask) in (And, Causal, Dense, Lengths))
@@ -202,7 +226,7 @@ def _forward_shape(
     log_sums = from_text(text)[0].log_sums
     dtype = wide_dtype(query) if log_sums else query.dtype
     output = query.new_empty(batch, rows, heads, value.shape[-1] + int(log_sums), dtype=dtype).transpose(1, 2)
-    return output, query.new_empty(_logsumexp_shape(text, query, key, value), dtype=wide_dtype(query))
+    return output, query.new_empty(_kept_shape(text, query, key, value), dtype=wide_dtype(query))
 
 
 def _backward_shape(grad_output: Tensor, *inputs: Any) -> list[Tensor]:
@@ -234,8 +258,8 @@ class _Operators(autograd.Computation):
     seeded: bool
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        output, logsumexp = torch.ops.regard.attend_forward(*self._arguments(tensors), self.text)
-        return (output, logsumexp) if logsumexp.numel() else (output,)
+        output, kept = torch.ops.regard.attend_forward(*self._arguments(tensors), self.text)
+        return (output, kept) if kept.numel() else (output,)
 
     def backward(
         self, needed: list[int], grad_output: Tensor, tensors: Sequence[Tensor], saved: Sequence[Tensor]

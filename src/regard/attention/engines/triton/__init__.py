@@ -25,13 +25,27 @@ from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.guided import GuidedBias
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
+from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients
 from regard.attention.request import Request
 from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
-__all__ = ["backward", "cost", "forward", "lacks", "missing", "refuse", "run", "seconds"]
+__all__ = [
+    "backward",
+    "backward_from_kept",
+    "cost",
+    "forward",
+    "forward_and_keep",
+    "keeps",
+    "kept_numbers",
+    "lacks",
+    "missing",
+    "refuse",
+    "run",
+    "seconds",
+]
 
 _NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, Hard)
 _LARGEST_SIZE = 256
@@ -52,11 +66,9 @@ def missing() -> str | None:
 
 def refuse(request: Request) -> str | None:
     """Why the kernels can't run this request, or None. No number on the GPU is looked at."""
-    kind = request.query.device.type
-    if kind != "cuda" and not (kind == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
-        return "its kernels run on a GPU (on a CPU only in Triton's interpreter: TRITON_INTERPRET=1)"
-    if kind == "cuda" and request.query.dtype == torch.float64:
-        return "its kernels are for float32, float16 and bfloat16"
+    reason = _refuses(request.query)
+    if reason is not None:
+        return reason
     sizes = request.query.shape, request.key.shape, request.value.shape
     if any(0 in size for size in sizes):
         return "it has no kernel for an empty tensor"
@@ -65,6 +77,16 @@ def refuse(request: Request) -> str | None:
     if request.dropout >= 1.0:
         return "its dropout leaves something"
     return lacks(request) or missing()
+
+
+def _refuses(query: Tensor) -> str | None:
+    """Why there are no kernels for tensors on this device and of this dtype, or None."""
+    kind = query.device.type
+    if kind != "cuda" and not (kind == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
+        return "its kernels run on a GPU (on a CPU only in Triton's interpreter: TRITON_INTERPRET=1)"
+    if kind == "cuda" and query.dtype == torch.float64:
+        return "its kernels are for float32, float16 and bfloat16"
+    return None
 
 
 def lacks(request: Request) -> str | None:
@@ -168,6 +190,37 @@ def backward(request: Request, grad_output: Tensor) -> Gradients:
     with on_device_of(request.query):
         _, *saved = launch.forward(request, saves=True)
         return launch.backward(request, grad_output, saved)
+
+
+def kept_numbers(query: Tensor, value: Tensor) -> int:
+    """How many numbers `forward_and_keep` keeps, if the kernels run; 0 if they can't. Only sizes are asked for."""
+    if _refuses(query) is not None or missing() is not None:
+        return 0
+    rounded = query.dtype != wide_dtype(query)
+    return query.shape[:3].numel() * (2 + (value.shape[-1] if rounded else 0))
+
+
+def keeps(request: Request) -> bool:
+    """Whether the kernels can run a request and keep what its gradient needs in one tensor."""
+    by_distance = any(type(scheme) is RelativeValues for scheme in _schemes(unwrapped(request.parts.position)))
+    return not (by_distance or request.parts.log_sums) and graph_of(request) is None and refuse(request) is None
+
+
+def forward_and_keep(request: Request) -> tuple[Tensor, Tensor]:
+    """The output, and a tensor of one dimension with all that its gradient needs besides: for compiled functions."""
+    with on_device_of(request.query):
+        output, whole, *rows = launcher(request).forward(request, saves=True)
+    kept = rows if whole is output else [*rows, whole]
+    return output, torch.cat([each.flatten() for each in kept])
+
+
+def backward_from_kept(request: Request, grad_output: Tensor, output: Tensor, kept: Tensor) -> Gradients:
+    """The gradients from the results of `forward_and_keep`."""
+    rows = output.shape[:3].numel()
+    highest, found = (each.view(output.shape[:3]) for each in kept[: 2 * rows].view(2, rows))
+    whole = kept[2 * rows :].view(output.shape) if len(kept) > 2 * rows else output.contiguous()
+    with on_device_of(request.query):
+        return launcher(request).backward(request, grad_output, (whole, highest, found))
 
 
 @cache
