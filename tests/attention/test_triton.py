@@ -42,7 +42,7 @@ from attention.comparing import ROUNDING, compare_one, explained, gaps, outcome,
 from attention.interpreting import interpret
 from attention.test_poison import PLACES, POISONS, hidden, poisoned, visible
 from attention.test_transforms import check_results
-from regard.attention import Budget, Documents, Lengths, Relative, Window, attend, weigh
+from regard.attention import Budget, Documents, Lengths, Relative, Rotary, Window, attend, weigh
 from regard.attention.engines import triton
 from regard.attention.engines.triton.tiling import Tiling
 from regard.attention.masks import as_mask
@@ -662,6 +662,32 @@ def test_few_rows_share_the_keys(rows, parts, monkeypatch):
     )
     hold(arguments(rows, 70, heads=2, **parts))
     assert merged
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [
+        (1, {"mask": "causal", "position": Rotary(4)}),
+        (3, {"weights": "sigmoid"}),
+        (1, {"weights": "entmax", "score": "cosine"}),
+    ],
+    ids=str,
+)
+def test_few_rows_of_heads_that_share_keys_are_one_tile(rows, parts, monkeypatch):
+    call = arguments(rows, 40, heads=4, key_heads=2, batch=2, **parts)
+    outputs, grids = importlib.import_module("regard.attention.engines.triton.outputs"), []
+    forward = outputs.forward
+    monkeypatch.setattr(
+        outputs, "forward", type("", (), {"__getitem__": lambda self, grid: grids.append(grid) or forward[grid]})()
+    )
+    with torch.no_grad():
+        found = call(attend, engine="triton")
+    assert [grid[0] for grid in grids] == [2 * 2]
+    torch.testing.assert_close(found, call(attend, engine="dense").detach())
+    if "weights" not in parts:
+        with torch.no_grad():
+            found = call(attend, engine="triton", log_sums=True)
+        torch.testing.assert_close(found[1], call(attend, engine="dense", log_sums=True)[1].detach())
 
 
 @pytest.mark.slow

@@ -17,8 +17,10 @@ from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PA
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiles import Call, Kind
 from regard.attention.engines.triton.tiling import FUSED, Tiling, interpreted, tiling
+from regard.attention.known import Known
 from regard.attention.log_sums import joined
-from regard.attention.parts import operands
+from regard.attention.masks import Causal, Dense
+from regard.attention.parts import operands, optional_method
 from regard.attention.positions import Bias
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
@@ -49,6 +51,7 @@ __all__ = [
 PAIRS_AT_ONCE = 2**26
 # Programs that keep a large GPU busy, and the least keys for which a program of its own pays.
 PROGRAMS, KEYS_OF_SPLIT = 256, 512
+FEW_QUERIES = 16  # of a head, which leave most of a tile empty
 # Plain numbers: a comparison of Triton's constants takes microseconds.
 _TABLE, _NONE = tiles.TABLE.value, NONE.value
 _ACTIVATIONS = {"tanh": TANH.value, "leaky_relu": LEAKY_RELU.value}
@@ -62,6 +65,10 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     have relative positions, the weights by distance.
     """
     reduced, unreduced = request.reduced()
+    packs = not saves and _packs(reduced)
+    if packs:
+        reduced = _packed(reduced)
+        unreduced = reduced.query, reduced.key
     found = problem(reduced.narrowed(request), request.query.dtype)
     dtype = request.query.dtype
     query, key, value = _three(found.request)
@@ -98,7 +105,37 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     if request.parts.log_sums:
         highest, found_rows = rows
         output = joined(output, highest - found_rows.log())
+    if packs:
+        output = output.view(*request.query.shape[:3], output.shape[-1])
     return (output, whole, *rows, *([sums] if of_values is not None else [])) if saves else (output,)
+
+
+def _packs(reduced: Request) -> bool:
+    """Whether queries that share a key are computed as rows of one head, so that each key is read once for all.
+
+    That pays where they are few, as in decoding, and needs rows that all see all keys, whichever head they are of.
+    """
+    parts, (_, heads, queries, _) = reduced.parts, reduced.query.shape
+    sees_all = type(parts.mask) is Dense or (type(parts.mask) is Causal and queries == 1)
+    numbers = (*operands(parts.score), *operands(parts.weights))
+    return (
+        heads > reduced.key.shape[1]
+        and queries <= FEW_QUERIES
+        and sees_all
+        and not (numbers or reduced.dropout or parts.position.acts_in_tiles)
+        and optional_method(unwrapped(parts.score), "piece") is None
+        and optional_method(unwrapped(parts.weights), "piece") is None
+    )
+
+
+def _packed(reduced: Request) -> Request:
+    """The request with queries that share a key as rows of one head."""
+    batch, heads, queries, size = reduced.query.shape
+    shared = reduced.key.shape[1]
+    query = reduced.query.reshape(batch, shared, heads // shared * queries, size)
+    known = Known(form=reduced.known.form.setdefault("packed", {}))
+    parts = dataclasses.replace(reduced.parts.without_position, mask=Dense())
+    return Request(query, reduced.key, reduced.value, parts, 0.0, 0, known)
 
 
 def backward(request: Request, grad_output: Tensor, saved: Sequence[Tensor]) -> Gradients:
