@@ -98,8 +98,23 @@ def test_all_else_is_pytorchs_to_the_bit(queries, keys, mask, shared, interprete
     found = results(guarded(mask), *given)
     expected = results(of_pytorch(mask), *given)
     assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
-    without_gradient = guarded(mask)(*given[:3])
-    assert torch.equal(without_gradient, expected[0])
+
+
+def test_without_a_gradient_pytorch_keeps_nothing(interpreter):
+    query, key, value, _ = heads(9, 9)
+    query.requires_grad_()
+    given = []
+
+    def attention(*three: Tensor) -> Tensor:
+        given.extend(three)
+        return F.scaled_dot_product_attention(*three, is_causal=True)
+
+    run = importlib.import_module("regard.attention.engines.triton.guarded").run
+    with torch.no_grad():
+        output = run(request_of(query, key, value, mask="causal").reduced()[0], attention, LARGEST_SCORE)
+        assert torch.equal(output, of_pytorch("causal")(query, key, value))
+    assert len(given) == 3
+    assert not any(tensor.requires_grad for tensor in given)
 
 
 def test_the_graph_serves_twice_if_it_is_kept_and_is_freed_if_not(interpreter):

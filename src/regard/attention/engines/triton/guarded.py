@@ -42,7 +42,9 @@ def run(request: Request, attention: Callable[..., Tensor], largest_product: flo
     largest = min(largest_product**2, torch.finfo(torch.float32).max)
     computation = _Guarded(request.parts, request.known, attention, largest)
     three = request.query, request.key, request.value
-    return autograd.apply(computation, *three) if request.differentiable else computation.forward(*three)[0]
+    if request.differentiable:
+        return autograd.apply(computation, *three)
+    return computation.forward(*(tensor.detach() for tensor in three))[0]
 
 
 @dataclass(frozen=True)
