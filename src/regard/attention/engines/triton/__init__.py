@@ -1,6 +1,6 @@
 """Kernels for GPUs, written in Triton: one template for every part that is a few lines of it.
 
-Scores of an inner product, or functions of it; additive scores; all normalisers but top-k; every mask; positions by
+Scores of an inner product, or functions of it; additive scores; all normalisers; every mask; positions by
 distance. The kernels' modules import Triton, which PyTorch brings on a machine with a GPU; this one doesn't. Where
 Triton's interpreter is on (TRITON_INTERPRET=1), it takes tensors on a CPU too, to check what it computes.
 """
@@ -29,11 +29,11 @@ from regard.attention.reduction import Gradients
 from regard.attention.request import Request
 from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import unwrapped
-from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
+from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax, TopK
 
 __all__ = ["backward", "cost", "forward", "lacks", "missing", "refuse", "run", "seconds"]
 
-_NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, Hard)
+_NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, TopK, Hard)
 _LARGEST_SIZE = 256
 _ON_H100 = 3e14  # multiply-adds per second of softmax in bfloat16
 

@@ -54,8 +54,9 @@ LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
 def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     """The output (batch, head, query, value), with its log-sums if they are asked for.
 
-    If `saves`, also what the gradient needs: the output in float32 or wider, two numbers for each row, and if values
-    have relative positions, the weights by distance.
+    If `saves`, also what the gradient needs: the output in float32 or wider, two numbers for each row, the limits of
+    rows of which only some keys are taken, (3, batch, head, query), and if values have relative positions, the weights
+    by distance.
     """
     reduced, unreduced = request.reduced()
     found = problem(reduced, request.query.dtype)
@@ -67,6 +68,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     output = query.new_empty(batch, heads, queries, width, dtype=narrow)
     whole = output if narrow == wide or not saves else torch.empty_like(output, dtype=wide)
     rows = [query.new_empty(batch, heads, queries, dtype=wide) for _ in range(2)]
+    limits = query.new_empty(3 if found.normaliser.takes_some else 0, batch, heads, queries, dtype=wide)
     sums = output
     if of_values is not None:
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
@@ -76,7 +78,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     if splits > 1:
         part = query.new_empty(splits, batch * heads, queries, width, dtype=wide)
         parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
-    call, kind = _call(found, query, key, value, unreduced), _kind(found, size, query, value)
+    call, kind = _call(found, query, key, value, unreduced, limits), _kind(found, size, query, value)
     saves_whole = whole is not output
     for share in _slabs(found, call, size):
         grid = triton.cdiv(share.last_row - share.first_row, size.rows) * batch * heads, splits
@@ -94,7 +96,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     if request.parts.log_sums:
         highest, found_rows = rows
         output = joined(output, highest - found_rows.log())
-    return (output, whole, *rows, *([sums] if of_values is not None else [])) if saves else (output,)
+    return (output, whole, *rows, limits, *([sums] if of_values is not None else [])) if saves else (output,)
 
 
 def backward(request: Request, grad_output: Tensor, saved: Sequence[Tensor]) -> Gradients:
@@ -124,7 +126,7 @@ def _backward(
     grad_log_sums: Tensor | None,
 ) -> ReducedGradients:
     request = found.request
-    whole, highest, found_rows, *sums = saved
+    whole, highest, found_rows, limits, *sums = saved
     query, key, value = _three(request)
     batch, heads, queries, features = query.shape
     wide, keys = found.wide, key.shape[2]
@@ -134,7 +136,14 @@ def _backward(
     size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
     programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
     call = _call(
-        found, query, key, value, unreduced, grad_output, scratch=batch * max(programs) * size.rows * size.columns
+        found,
+        query,
+        key,
+        value,
+        unreduced,
+        limits,
+        grad_output,
+        scratch=batch * max(programs) * size.rows * size.columns,
     )
     kind = _kind(found, size, query, value)
     mean = torch.empty_like(highest)
@@ -233,6 +242,7 @@ def _call(
     key: Tensor,
     value: Tensor,
     unreduced: tuple[Tensor, Tensor],
+    limits: Tensor,
     grad_output: Tensor | None = None,
     *,
     scratch: int = 1,
@@ -255,6 +265,7 @@ def _call(
         two(found, found.score.numbers),
         two(found, normaliser.numbers),
         (number(found, normaliser.total), number(found, normaliser.lowest)),
+        tuple(limits),
         found.mask,
         found.line,
         _products(unreduced[0], found.relative, found.wide),
@@ -389,7 +400,8 @@ def _readable(tensor: Tensor) -> Tensor:
 def _splits(found: Problem, size: Tiling, groups: int) -> int:
     """Over how many programs the keys are divided, where the rows are too few to keep a GPU busy, as in decoding."""
     queries, keys = found.request.query.shape[2], found.request.key.shape[2]
-    if found.normaliser.find in ("threshold", "highest") or found.relative_values is not None:
+    normaliser = found.normaliser
+    if normaliser.find in ("threshold", "highest") or normaliser.takes_some or found.relative_values is not None:
         return 1
     programs = triton.cdiv(queries, size.rows) * groups
     return max(1, min(PROGRAMS // programs, keys // KEYS_OF_SPLIT))

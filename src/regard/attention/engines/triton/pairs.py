@@ -7,7 +7,17 @@ from regard.attention.engines.triton.additive import NONE, additive_scores, of_g
 from regard.attention.engines.triton.arithmetic import dot, keep_scale, scalar
 from regard.attention.engines.triton.tiles import Head, by_column, by_row, shift_of, shown_pairs
 
-__all__ = ["by_offset", "derivatives", "head_of", "kept", "scores_of", "store_ends", "sum_by_offset", "weights_of"]
+__all__ = [
+    "by_offset",
+    "derivatives",
+    "head_of",
+    "kept",
+    "scores_of",
+    "store_ends",
+    "sum_by_offset",
+    "taken_scores",
+    "weights_of",
+]
 
 
 @triton.jit
@@ -111,6 +121,27 @@ def weights_of(score, found, columns, head, KIND: tl.constexpr, TURNED: tl.const
 
 
 @triton.jit
+def taken_scores(score, columns, limits, TURNED: tl.constexpr):
+    """A tile's scores, minus infinity where the limits of a row leave a key out, see top_keys.py; never NaN, which
+    shows."""
+    least, most, last = by_row(limits[0], TURNED), by_row(limits[1], TURNED), by_row(limits[2], TURNED)
+    limit = tl.where(by_column(columns, TURNED) > last, most, least)
+    return tl.where(score <= limit, -float("inf"), score)
+
+
+@triton.jit
+def load_limits(rows, head, call):
+    """The limits of rows, as the forward pass left them."""
+    place, there = head.place + rows.numbers, rows.numbers < call.queries
+    limits = call.limits
+    return (
+        tl.load(limits[0] + place, mask=there, other=0.0),
+        tl.load(limits[1] + place, mask=there, other=0.0),
+        tl.load(limits[2] + place, mask=there, other=0.0),
+    )
+
+
+@triton.jit
 def kept(rows, columns, head, call, KIND: tl.constexpr, TURNED: tl.constexpr):
     """The factors of dropout."""
     row, column = by_row(rows.numbers, TURNED), by_column(columns, TURNED)
@@ -128,6 +159,8 @@ def derivatives(
     product, score, offset = scores_of(query, key, rows, columns, head, call, KIND, TURNED)
     row, column = by_row(rows.numbers, TURNED), by_column(columns, TURNED)
     alive = highest != -float("inf")
+    if len(call.limits) > 0:
+        score = taken_scores(score, columns, load_limits(rows, head, call), TURNED)
     score -= by_row(tl.where(alive, highest, 0.0), TURNED)
     found = by_row(found, TURNED)
     weight = KIND.normaliser[0](score, found, column, head.a, head.b)

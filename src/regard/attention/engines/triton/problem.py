@@ -23,7 +23,7 @@ from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 from regard.attention.user_parts import unwrapped
-from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
+from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax, TopK
 
 __all__ = ["Normaliser", "Problem", "mask_of", "problem"]
 
@@ -45,9 +45,10 @@ class Normaliser:
     Attributes:
         functions: weight and slope, and if its number is trained, the derivative by that.
         centred: whether a row has a given sum, so that its slopes' mean is taken from the gradient of its weights.
-        total: what a row sums to, where a threshold is searched for that.
+        total: what a row sums to, where a threshold is searched for that; or how many keys of a row are taken.
         lowest: how far the threshold lies below the highest score at most.
         sharp: whether scores are multiplied by the first number.
+        takes_some: whether only the keys with the highest scores are taken, `total` of them.
         strict: whether a small step of the search doesn't mean that the threshold is found to rounding.
     """
 
@@ -59,6 +60,7 @@ class Normaliser:
     centred: bool = True
     sharp: bool = False
     from_lowest: bool = False
+    takes_some: bool = False
     strict: bool = True
 
 
@@ -75,6 +77,8 @@ def normaliser(part: Any) -> Normaliser:
         if isinstance(temperature, Tensor):
             return Normaliser((*functions, of.of_sharpness), "softmax", (1.0 / temperature,), sharp=True)
         return Normaliser(functions, "softmax", (1.0 / temperature,), sharp=temperature != 1.0)
+    if type(part) is TopK:
+        return Normaliser((of.softmax_weight, of.softmax_slope), "softmax", total=float(part.keys), takes_some=True)
     if type(part) is Relu:
         functions = (of.relu_weight, of.relu_slope)
         if part.divisor is None:

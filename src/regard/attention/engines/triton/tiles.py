@@ -130,7 +130,9 @@ class Call(NamedTuple):
         shift: what to add to a query's number to get its position among the keys; a number, or one for each item.
         scale: the factor of the products.
         score_numbers, numbers: two numbers each of score and normaliser, or one for each head.
-        search: what a row sums to, and how far its threshold lies below its highest score at most.
+        search: what a row sums to, and how far its threshold lies below its highest score at most; or how many keys
+            of a row are taken.
+        limits: where the limits of each row are that say which keys are taken, if not all: see top_keys.py.
         mask: the operands of the mask.
         line: a bias for each distance: where they are, from head to head, and the place of distance 0.
         products, value_products: (row, 2 reach + 1), the products of a query, or of the gradient of its output,
@@ -155,6 +157,7 @@ class Call(NamedTuple):
     score_numbers: Any
     numbers: Any
     search: Any
+    limits: Any
     mask: Any
     line: Any
     products: Any
