@@ -17,8 +17,8 @@ from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reducti
 from regard.attention.engines import blocked
 from regard.attention.engines.blocked.costs import counted
 from regard.attention.engines.triton.edges import graph_of, launcher, on_device_of
-from regard.attention.parts import operands, optional_method
-from regard.attention.pieces import NormaliserPiece, ScorePiece
+from regard.attention.parts import operands
+from regard.attention.pieces import MaskPiece, NormaliserPiece, PositionPiece, ScorePiece, piece_of
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
@@ -75,25 +75,35 @@ def lacks(request: Request) -> str | None:
         ("normaliser", parts.weights, _NORMALISERS),
     ):
         if type(part) not in known:
-            reason = _lacks_piece(name, unwrapped(part), request.query.shape[1])
+            own = unwrapped(part)
+            piece = piece_of(name, own)
+            if piece is None:
+                return f"it has no kernel for the {name} {_name(own)}: give it a piece()"
+            reason = _unusable(name, own, piece, request.query.shape[1])
             if reason is not None:
                 return reason
-    return _unknown_position(parts.position, (request.query.shape[2], request.key.shape[2]))
+    piece = piece_of("mask", parts.mask)
+    reason = None if piece is None else _unusable("mask", parts.mask, piece, request.query.shape[1])
+    return reason or _unknown_position(parts.position, request)
 
 
-def _lacks_piece(name: str, part: Any, heads: int) -> str | None:
-    """Why a part has no piece that can be used, or None."""
-    make = optional_method(part, "piece")
-    piece = None if make is None else make()
-    called = getattr(part, "__name__", type(part).__name__)
-    if piece is None:
-        return f"it has no kernel for the {name} {called}: give it a piece()"
-    wanted = ScorePiece if name == "score" else NormaliserPiece
+_PIECES = {"score": ScorePiece, "normaliser": NormaliserPiece, "mask": MaskPiece, "position": PositionPiece}
+
+
+def _name(part: Any) -> str:
+    return getattr(part, "__name__", type(part).__name__)
+
+
+def _unusable(name: str, part: Any, piece: Any, heads: int) -> str | None:
+    """Why a part's piece can't be used, or None."""
+    wanted, called = _PIECES[name], _name(part)
     if type(piece) is not wanted:
         return f"piece() of the {name} {called} must give a {wanted.__name__}, but gives a {type(piece).__name__}"
     for number in piece.numbers:
         if isinstance(number, Tensor) and number.ndim and len(number) != heads:
             return f"the piece of {called} has {len(number)} numbers for {heads} heads"
+    if type(piece) is MaskPiece:  # which has no gradient
+        return None
     trained = piece.numbers[0] if piece.numbers and piece.of_number is not None else None
     if any(each is not trained for each in operands(part) if each.is_floating_point()):
         return (
@@ -103,17 +113,28 @@ def _lacks_piece(name: str, part: Any, heads: int) -> str | None:
     return None
 
 
-def _unknown_position(position: Position, pairs: tuple[int, int]) -> str | None:
+def _unknown_position(position: Position, request: Request) -> str | None:
+    heads, pairs = request.query.shape[1], (request.query.shape[2], request.key.shape[2])
     schemes = _schemes(unwrapped(position))
     kinds = [type(scheme) for scheme in schemes]
-    for scheme, kind in zip(schemes, kinds, strict=True):
+    pieces = [piece_of("position", scheme) for scheme in schemes]
+    if sum(piece is not None for piece in pieces) > 1:
+        return "it takes one position with a piece"
+    for scheme, kind, piece in zip(schemes, kinds, pieces, strict=True):
+        if piece is not None:
+            if kind.outputs is not Position.outputs:
+                return f"the piece of {kind.__name__} says nothing of its outputs"
+            reason = _unusable("position", scheme, piece, heads)
+            if reason is not None:
+                return reason
+            continue
         # A bias by distance without tensors is computed once for each distance, whatever it is.
         if kind.scores is OffsetBias.scores and kind.outputs is Position.outputs and not operands(scheme):
             continue
         if kind is Bias and scheme.table.shape[-2:] != pairs:
             return "it has no kernel for a bias that all queries or all keys share"
         if kind not in (Bias, Slopes, Buckets, RelativeKeys, RelativeValues, GuidedBias):
-            return f"it has no kernel for the position {kind.__name__}"
+            return f"it has no kernel for the position {kind.__name__}: give it a piece()"
         if kinds.count(kind) > 1:
             return f"it takes one position of the kind {kind.__name__}"
     return None

@@ -152,6 +152,7 @@ def _backward(
     grad_products = torch.zeros_like(call.products) if found.relative is not None else nothing
     of_number = torch.zeros_like(highest) if len(kind.normaliser) > 2 else nothing
     of_score_number = torch.zeros_like(highest) if len(kind.score) > 2 else nothing
+    of_bias_number = torch.zeros_like(highest) if len(kind.bias) > 1 else nothing
     of_slopes = torch.zeros_like(highest) if found.slopes else nothing
     entries = triton.next_power_of_2(found.bucket_count) if found.buckets else 0
     of_table = query.new_zeros(batch * heads, triton.cdiv(queries, size.rows), max(entries, 1), dtype=wide)
@@ -183,6 +184,7 @@ def _backward(
             grad_products,
             of_number,
             of_score_number,
+            of_bias_number,
             of_table,
             of_slopes,
             of_vector,
@@ -220,7 +222,15 @@ def _backward(
         grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
         of_score = [_by_feature(of_vector.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
     of_position, unreduced_query = _of_position(
-        found, unreduced[0], grad_output, grad_products, grad_pairs, of_table, of_slopes, sums[0] if sums else None
+        found,
+        unreduced[0],
+        grad_output,
+        grad_products,
+        grad_pairs,
+        of_table,
+        of_slopes,
+        of_bias_number,
+        sums[0] if sums else None,
     )
     if unreduced_query is not None and unreduced[0] is request.query:
         grad_query, unreduced_query = grad_query + unreduced_query, None
@@ -267,6 +277,8 @@ def _call(
         (number(found, normaliser.total), number(found, normaliser.lowest)),
         tuple(limits),
         found.mask,
+        () if found.allowed is None else two(found, found.allowed.numbers),
+        () if found.bias_piece is None else two(found, found.bias_piece.numbers),
         found.line,
         _products(unreduced[0], found.relative, found.wide),
         query if grad_output is None else _products(grad_output, found.relative_values, found.wide, scaled=False),
@@ -288,6 +300,9 @@ def _kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
 
 def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
     features, width, normaliser = query.shape[-1], value.shape[-1], found.normaliser
+    allowed, bias = found.allowed, found.bias_piece
+    of_mask = () if allowed is None else (allowed.allowed,)
+    of_bias = () if bias is None else (bias.bias, *([] if bias.of_number is None else [bias.of_number]))
     of_score = found.score.score, found.score.slope, *([] if found.score.of_number is None else [found.score.of_number])
     return Kind(
         score=of_score,
@@ -296,11 +311,13 @@ def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kin
         centred=normaliser.centred,
         sharp=normaliser.sharp,
         mask=found.mask_kind,
+        allowed=of_mask,
+        bias=of_bias,
         others=found.others,
         relative=_count(found.relative),
         relative_values=_count(found.relative_values),
         additive=_activation(found),
-        dies=bool(found.line or found.others or found.relative is not None)
+        dies=bool(found.line or of_bias or found.others or found.relative is not None)
         or found.score.score is not scores.inner_product,
         drops=bool(found.dropout),
         ragged=found.ragged,
@@ -315,7 +332,7 @@ def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kin
         tolerance=tolerance(found),
         from_lowest=normaliser.from_lowest,
         interpreted=size.interpreted,
-        sources=sources((*of_score, *normaliser.functions, *found.others)),
+        sources=sources((*of_score, *normaliser.functions, *of_mask, *of_bias, *found.others)),
     )
 
 
@@ -517,6 +534,7 @@ def _of_position(
     grad_pairs: Tensor,
     of_table: Tensor,
     of_slopes: Tensor,
+    of_bias_number: Tensor,
     sums: Tensor | None,
 ) -> tuple[Gradients, Tensor | None]:
     """The gradients of the position's operands, and of the query that it sees."""
@@ -539,6 +557,9 @@ def _of_position(
             grads[id(scheme.table)] = by_head if scheme.table.ndim == 2 else by_head.sum(0)
         elif type(scheme) is Slopes:
             grads[id(scheme.slopes)] = _by_head(of_slopes, scheme.slopes)
+        elif found.bias_piece is not None and found.bias_piece.of_number is not None:
+            for trained in operands(scheme):
+                grads[id(trained)] = _by_head(of_bias_number, trained)
     return [grads.get(id(operand)) for operand in found_operands], of_query
 
 

@@ -133,7 +133,7 @@ def best_keys(query, K, rows, first, last, head, call, KIND: tl.constexpr):
 def counts(rows, first, last, head, call, KIND: tl.constexpr):
     """How many keys each row may see, 1 at least."""
     ROWS: tl.constexpr = KIND.rows
-    if KIND.mask == TABLE:
+    if KIND.mask == TABLE or len(KIND.allowed) > 0:
         count = tl.zeros([ROWS], KIND.wide)
         for begin in range(first, last, KIND.columns):
             columns = begin + tl.arange(0, KIND.columns)

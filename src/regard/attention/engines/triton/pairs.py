@@ -8,6 +8,7 @@ from regard.attention.engines.triton.arithmetic import dot, keep_scale, scalar
 from regard.attention.engines.triton.tiles import Head, by_column, by_row, shift_of, shown_pairs
 
 __all__ = [
+    "bias_numbers_of",
     "by_offset",
     "derivatives",
     "head_of",
@@ -82,6 +83,13 @@ def store_ends(pointer, rows, queries, before, after, COUNT: tl.constexpr):
 
 
 @triton.jit
+def bias_numbers_of(head, call, KIND: tl.constexpr):
+    """The numbers of the position's function."""
+    numbers = call.bias_numbers
+    return scalar(numbers[0], head.head, KIND.wide), scalar(numbers[1], head.head, KIND.wide)
+
+
+@triton.jit
 def scores_of(query, key, rows, columns, head, call, KIND: tl.constexpr, TURNED: tl.constexpr):
     """The products of a tile, its scores with what the position adds to them, and its distances."""
     row, column = by_row(rows.numbers, TURNED), by_column(columns, TURNED)
@@ -106,6 +114,9 @@ def scores_of(query, key, rows, columns, head, call, KIND: tl.constexpr, TURNED:
         score += tl.load(place, mask=there, other=0.0).to(KIND.wide)
     if KIND.relative > 0:
         score += by_offset(head.products, row, offset, call.queries, KIND.relative).to(KIND.wide)
+    if len(KIND.bias) > 0:
+        a, b = bias_numbers_of(head, call, KIND)
+        score = (score + KIND.bias[0](row + head.shift, column, a, b)).to(KIND.wide)
     for i in tl.static_range(len(KIND.others)):
         score = KIND.others[i](score, row, column, offset, head, call, call.others[i])
     if KIND.sharp:

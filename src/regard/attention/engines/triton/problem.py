@@ -11,9 +11,9 @@ from torch import Tensor
 from regard.attention.engines.triton import normalisers, positions, scores, tiles
 from regard.attention.engines.triton.edges import graph_of
 from regard.attention.engines.triton.kept import kept_intervals, stream_of
-from regard.attention.masks import Causal, Dense, Window, allows
-from regard.attention.parts import operands, optional_method
-from regard.attention.pieces import ScorePiece
+from regard.attention.masks import Causal, Dense, Mask, Window, allows
+from regard.attention.parts import operands
+from regard.attention.pieces import MaskPiece, PositionPiece, ScorePiece, piece_of
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
@@ -66,7 +66,7 @@ class Normaliser:
 
 def normaliser(part: Any) -> Normaliser:
     """The normaliser of a part; its trained number is the first."""
-    own = _piece(part)
+    own = piece_of("normaliser", part)
     if own is not None:
         functions = (own.weight, own.slope, *_some(own.of_number))
         return Normaliser(functions, own.find, own.numbers, own.total, own.lowest, centred=own.find == "threshold")
@@ -112,15 +112,10 @@ def normaliser(part: Any) -> Normaliser:
 
 def score(part: Any) -> ScorePiece:
     """The score of a reduced part, as a piece."""
-    own = _piece(part)
+    own = piece_of("score", unwrapped(part))
     if own is not None:
         return own
     return ScorePiece(scores.inner_product, scores.of_inner_product, getattr(part, "scale", 1.0))
-
-
-def _piece(part: Any) -> Any:
-    make = optional_method(unwrapped(part), "piece")
-    return None if make is None else make()
 
 
 def _some(function: Any) -> tuple[Any, ...]:
@@ -150,6 +145,8 @@ class Problem:
     ragged: bool
     mask_kind: Any
     mask: tuple[Any, ...]
+    allowed: MaskPiece | None = None
+    bias_piece: PositionPiece | None = None
     line: tuple[Any, ...] = ()
     relative: Tensor | None = None
     relative_values: Tensor | None = None
@@ -187,7 +184,10 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
     )
     biases = []
     for scheme in schemes(reduced.parts.position):
-        if isinstance(scheme, OffsetBias):
+        piece = piece_of("position", scheme)
+        if piece is not None:
+            found.bias_piece = piece
+        elif isinstance(scheme, OffsetBias):
             biases.append(scheme)
         elif type(scheme) is RelativeKeys:
             found.relative = scheme.table
@@ -244,28 +244,31 @@ def _seed_state(seed: int) -> int:
     return x ^ (x >> 16)
 
 
-def mask_of(request: Request) -> tuple[Any, tuple[Any, ...]]:
-    """How the mask says which keys a row may see, and the operands of that."""
+def mask_of(request: Request) -> tuple[Any, tuple[Any, ...], MaskPiece | None]:
+    """How the mask says which keys a row may see, the operands of that, and the piece that says which of them."""
     mask, sizes = request.parts.mask, request.sizes
     if graph_of(request) is not None:  # the kernels along its edges don't ask
-        return tiles.EVERYTHING, ()
+        return tiles.EVERYTHING, (), None
     # A mask with tensors would have to be looked at.
     if type(mask) is Dense or (not operands(mask) and request.hides_nothing):
-        return tiles.EVERYTHING.value, ()
+        return tiles.EVERYTHING.value, (), None
     if not sizes.ragged and type(mask) is Causal:
-        return tiles.BAND.value, (FAR, 0)
+        return tiles.BAND.value, (FAR, 0), None
     if not sizes.ragged and type(mask) is Window:
-        return tiles.BAND.value, (min(mask.before, FAR), min(mask.after, FAR))
+        return tiles.BAND.value, (min(mask.before, FAR), min(mask.after, FAR)), None
+    piece = piece_of("mask", mask)
+    if piece is not None and type(mask).spans is Mask.spans:
+        return tiles.SOME.value, (), piece
     device, geometry = request.query.device, request.known.geometry
     name = "row_intervals", stream_of(device)
     if name not in geometry:
         geometry[name] = kept_intervals(mask, sizes, device)
     starts, stops, exact = geometry[name]
-    if not exact:
-        return tiles.TABLE.value, ()
+    if not exact and piece is None:
+        return tiles.TABLE.value, (), None
     kind = tiles.INTERVAL.value if len(starts) == 1 else tiles.TWO_INTERVALS.value
     items, rows = starts.shape[1:]
-    return kind, (starts, stops, rows if items > 1 else 0, items * rows)
+    return kind, (starts, stops, rows if items > 1 else 0, items * rows), None if exact else piece
 
 
 def table(request: Request, rows: slice, tile: tuple[int, int]) -> tuple[Any, ...]:
