@@ -414,7 +414,7 @@ def elsewhere(call: Arguments, device: torch.device) -> Arguments:
 # By each way in which the kernels see masks; a table of pairs is what hides from all.
 FROM_SOME = [
     *zip(
-        ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"] * 2,
+        ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"] * 3,
         ["nan", "inf", "-inf", "large", "nan"] * 3,
         WEIGHTS,
         strict=False,
@@ -597,6 +597,7 @@ class TestHalf:
             ("sparsemax", "causal"),
             ("entmax", "causal"),
             ("budget", "own function"),
+            (TopK(3), "causal"),
         ],
     )
     def test_it_is_off_by_as_much_as_its_roundings(self, weights, mask, dtype):
@@ -627,7 +628,11 @@ class TestHalf:
 
         weight, query, key, value = (t.detach().abs() for t in (weight, query, key, value))
         most = u * weight @ value
-        error = weight * (most * above.abs()).sum(-1, keepdim=True) if weights == "softmax" else 0.0
+        error = (
+            weight * (most * above.abs()).sum(-1, keepdim=True)
+            if weights == "softmax" or type(weights) is TopK
+            else 0.0
+        )
         of_pair = (u * of_score.abs() + error) / query.shape[-1] ** 0.5
         bounds = (
             most + u * output.abs(),
@@ -722,7 +727,7 @@ def test_the_modules_of_the_documents_run(tmp_path):
 
 class TestTransforms:
     @pytest.mark.parametrize(
-        "parts", [{}, {"mask": "causal", "weights": "sigmoid"}, {"mask": "no_self", "dropout": 0.3}], ids=str
+        "parts", [{}, {"mask": "causal", "weights": TopK(2)}, {"mask": "no_self", "dropout": 0.3}], ids=str
     )
     def test_gradients_of_each_sample(self, parts):
         call = arguments(5, 6, **parts)

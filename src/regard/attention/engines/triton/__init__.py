@@ -155,7 +155,8 @@ def cost(request: Request) -> Cost:
     """The cost, counted along the edges, or by the tiles of `blocked`, of which the mask leaves out some."""
     graph = graph_of(request)
     counts = counted(request)[1] if graph is None else {"edges": len(graph.keys)}
-    rows = 2 * 4 * request.query.shape[:3].numel()
+    numbers = 5 if type(request.parts.weights) is TopK else 2
+    rows = numbers * 4 * request.query.shape[:3].numel()
     return Cost(
         2 * _pairs(request) * features(request), bytes_of_reduction(request) + bytes_of_output(request) + rows, counts
     )
