@@ -123,8 +123,38 @@ def test_where_no_gradient_would_come():
             trained(),
             trained(),
         ),
+        Own(lambda o, part: ScorePiece(o.twice, o.slope, numbers=(part.number,), of_number=o.slope), *2 * [trained()]),
     ):
         assert lost in refused(score)
+
+
+def test_a_tensor_of_integers_beside_the_trained_one():
+    """It comes first among the part's tensors, and gets no gradient."""
+
+    @dataclass(frozen=True)
+    class Times:
+        counts: Tensor
+        rate: Tensor
+
+        def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+            return self.rate * self.counts.sum() * query @ key.mT
+
+        def piece(self) -> Any:
+            return ScorePiece(own().times, own().slope_of_times, 6.0, (self.rate,), own().by_a_of_times)
+
+    @dataclass(frozen=True)
+    class Falls(Position):
+        counts: Tensor
+        rate: Tensor
+
+        def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+            return scores + self.rate * at.offset.square()
+
+        def piece(self) -> Any:
+            return PositionPiece(own().square, (self.rate,), own().square_by_a)
+
+    counts = torch.tensor([1, 2, 3])
+    hold(arguments(5, 6, score=Times(counts, trained()), position=Falls(counts, rates())))
 
 
 def test_a_piece_of_the_wrong_kind():

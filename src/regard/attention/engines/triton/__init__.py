@@ -105,10 +105,11 @@ def _unusable(name: str, part: Any, piece: Any, heads: int) -> str | None:
     if type(piece) is MaskPiece:  # which has no gradient
         return None
     trained = piece.numbers[0] if piece.numbers and piece.of_number is not None else None
-    if any(each is not trained for each in operands(part) if each.is_floating_point()):
+    real = [each for each in operands(part) if each.is_floating_point()]
+    if len(real) > 1 or any(each is not trained for each in real):
         return (
             f"the piece of {called} gives a gradient to no tensor but its first number: that must be the part's one "
-            "field that is a tensor, unchanged, and have an of_number"
+            "field that is a tensor of real numbers, unchanged, and have an of_number"
         )
     return None
 

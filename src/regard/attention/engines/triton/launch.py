@@ -503,11 +503,10 @@ def _products(vectors: Tensor, table: Tensor | None, wide: torch.dtype, *, scale
 
 
 def gradients_of_numbers(part: Any, sums: Tensor, function: Any) -> Gradients:
-    """The gradients of a part's operands: of the one that is trained, the first, from the rows' sums."""
-    found: Gradients = [None] * len(operands(part))
-    if function is not None and found:
-        found[0] = _by_head(sums, operands(part)[0])
-    return found
+    """The gradients of a part's operands: of the one that is trained, the only real one, from the rows' sums."""
+    if function is None:
+        return [None] * len(operands(part))
+    return [_by_head(sums, each) if each.is_floating_point() else None for each in operands(part)]
 
 
 def _by_head(sums: Tensor, operand: Tensor) -> Tensor:
@@ -557,8 +556,10 @@ def _of_position(
             grads[id(scheme.table)] = by_head if scheme.table.ndim == 2 else by_head.sum(0)
         elif type(scheme) is Slopes:
             grads[id(scheme.slopes)] = _by_head(of_slopes, scheme.slopes)
-        elif found.bias_piece is not None and found.bias_piece.of_number is not None:
-            for trained in operands(scheme):
+    piece = found.bias_piece
+    if piece is not None and piece.of_number is not None:
+        for trained in piece.numbers[:1]:
+            if isinstance(trained, Tensor):
                 grads[id(trained)] = _by_head(of_bias_number, trained)
     return [grads.get(id(operand)) for operand in found_operands], of_query
 
