@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import torch
 from measuring import conditions, save
 
-from regard.attention import Additive, Alibi, Bucketed, Budget, Cosine, Documents, Edges, Entmax, Relative, Window
+from regard.attention import Additive, Alibi, Bucketed, Budget, Cosine, Documents, Edges, Entmax, Relative, TopK, Window
 from regard.attention.engines.fused import LARGEST_SCORES
 from regard.attention.request import Request
 
@@ -46,7 +46,9 @@ WORK: dict[str, Callable[[int], dict[str, Any]]] = {
     "entmax 1.5, causal": lambda size: {"weights": "entmax", "mask": "causal"},
     "entmax of a trained alpha": lambda size: {"weights": Entmax(torch.full((HEADS,), 1.3))},
     "budget, documents": lambda size: {"weights": Budget(2.5), "mask": Documents(torch.arange(LENGTH) // 100)},
+    "top 8, causal": lambda size: {"weights": TopK(8), "mask": "causal"},
     "hard, no_self": lambda size: {"weights": "hard", "mask": "no_self"},
+    "top 8, edges": lambda size: {"weights": TopK(8), "mask": ring()},
     "softmax, edges": lambda size: {"mask": ring()},
     "entmax 1.5 of leaky_relu, edges": lambda size: {
         "weights": "entmax",

@@ -28,6 +28,8 @@ def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter.interpreter_builder, "options", options)
     reason = triton.missing()
     assert reason is None, reason
+    # A test without the interpreter may be the first that needs these.
+    importlib.import_module("regard.attention.engines.triton.edge_launch")
     outputs = importlib.import_module("regard.attention.engines.triton.outputs")
     assert type(outputs.forward).__name__ == "InterpretedFunction", "Triton was imported without TRITON_INTERPRET=1"
 

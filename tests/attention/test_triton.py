@@ -42,8 +42,9 @@ from attention.comparing import ROUNDING, compare_one, explained, gaps, outcome,
 from attention.interpreting import interpret
 from attention.test_poison import PLACES, POISONS, hidden, poisoned, visible
 from attention.test_transforms import check_results
-from regard.attention import Budget, Documents, Lengths, Relative, Rotary, Window, attend, weigh
+from regard.attention import Bias, Budget, Documents, Edges, Lengths, Relative, Rotary, TopK, Window, attend, weigh
 from regard.attention.engines import triton
+from regard.attention.engines.triton.edges import launcher
 from regard.attention.engines.triton.tiling import Tiling
 from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, unflatten_part
@@ -78,7 +79,7 @@ MASKS = [
 def test_what_it_takes():
     """What is left out here would be left out of the laws below."""
     assert set(SCORE_EXAMPLES) - set(SCORES) == {"own function", "own part"}
-    assert set(WEIGHTS_EXAMPLES) - set(WEIGHTS) == {"top_k", "own function", "own part"}
+    assert set(WEIGHTS_EXAMPLES) - set(WEIGHTS) == {"own function", "own part"}
     assert set(POSITION_EXAMPLES) - set(POSITIONS) == {"own", "own + relative both"}
 
 
@@ -201,6 +202,7 @@ CALLS: dict[str, Callable[[int, int], dict[str, Any]]] = {
         "position": Relative(5, 2, on="both", value_size=7).to(F64),
     },
     "own function, hard": lambda queries, keys: {"mask": shifted, "weights": "hard"},
+    "no_self, top 5": lambda queries, keys: {"mask": "no_self", "weights": TopK(5)},
     "documents, relu, dropout": lambda queries, keys: {
         "mask": Documents(torch.arange(keys) // 12, query=torch.arange(queries) // 13),
         "weights": "relu",
@@ -412,7 +414,7 @@ def elsewhere(call: Arguments, device: torch.device) -> Arguments:
 # By each way in which the kernels see masks; a table of pairs is what hides from all.
 FROM_SOME = [
     *zip(
-        ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"] * 2,
+        ["causal", "window", "causal & lengths", "documents", "no_self", "prefix | window"] * 3,
         ["nan", "inf", "-inf", "large", "nan"] * 3,
         WEIGHTS,
         strict=False,
@@ -531,6 +533,46 @@ def test_the_same_bits_at_every_call(call):
         assert torch.equal(tensor, again[name]), name
 
 
+class TestTopKeys:
+    """Which keys are taken is searched for by value, and must not depend on how the gradient rounds the scores."""
+
+    OF_TABLES: ClassVar = {
+        "all equal": lambda table: 0 * table,
+        "whole": lambda table: (2 * table).round(),
+        "far below": lambda table: torch.where(table < 0, table - 1e9, table),
+        "far above": lambda table: torch.where(table > 1.5, table + 1e9, table),
+        "minus infinity": lambda table: torch.where(table < 0.8, -torch.inf, table),
+        "tiny": lambda table: 1e-25 * table,
+    }
+
+    @pytest.mark.parametrize("keys", [1, 7, 40])
+    @pytest.mark.parametrize("table", OF_TABLES)
+    def test_whatever_the_scores(self, table, keys):
+        call = arguments(3, 35, weights=TopK(keys), mask=shifted)
+        call.query = torch.zeros_like(call.query).requires_grad_()
+        call.parts["position"] = Bias(self.OF_TABLES[table](numbers(1, 1, 3, 35, seed=55, dtype=F64, grad=False)))
+        hold(call)
+
+    @pytest.mark.parametrize("share", [-(2.0**-52), 2.0**-52])
+    @pytest.mark.parametrize("whole", [True, False])
+    @pytest.mark.parametrize("mask", ["causal", "edges"])
+    def test_scores_that_the_gradient_rounds_otherwise(self, mask, whole, share):
+        """Even of equal scores, some of which are taken."""
+        count = 7 if mask == "edges" else 18
+        graph = Edges(torch.cartesian_prod(torch.arange(count), torch.arange(count)).T[:, 2:])
+        call = arguments(count, weights=TopK(3), score="dot", mask=graph if mask == "edges" else mask)
+        if whole:
+            call.query, call.key = (each.detach().round().requires_grad_() for each in (call.query, call.key))
+        output = call(attend, engine="dense")
+        above = torch.linspace(-1, 1, output.numel(), dtype=F64).view_as(output)
+        expected = torch.autograd.grad(output, (call.query, call.key, call.value), above)
+        request = request_of(call)
+        kernels = launcher(request)
+        _, *saved = kernels.forward(request, saves=True)
+        moved = dataclasses.replace(request, query=request.query.detach() * (1 + share))
+        torch.testing.assert_close(tuple(kernels.backward(moved, above, saved)[:3]), expected)
+
+
 class TestHalf:
     """What is rounded: a weight and a score's gradient before its product, and each result.
 
@@ -555,6 +597,7 @@ class TestHalf:
             ("sparsemax", "causal"),
             ("entmax", "causal"),
             ("budget", "own function"),
+            (TopK(3), "causal"),
         ],
     )
     def test_it_is_off_by_as_much_as_its_roundings(self, weights, mask, dtype):
@@ -585,7 +628,11 @@ class TestHalf:
 
         weight, query, key, value = (t.detach().abs() for t in (weight, query, key, value))
         most = u * weight @ value
-        error = weight * (most * above.abs()).sum(-1, keepdim=True) if weights == "softmax" else 0.0
+        error = (
+            weight * (most * above.abs()).sum(-1, keepdim=True)
+            if weights == "softmax" or type(weights) is TopK
+            else 0.0
+        )
         of_pair = (u * of_score.abs() + error) / query.shape[-1] ** 0.5
         bounds = (
             most + u * output.abs(),
@@ -706,7 +753,7 @@ def test_the_modules_of_the_documents_run(tmp_path):
 
 class TestTransforms:
     @pytest.mark.parametrize(
-        "parts", [{}, {"mask": "causal", "weights": "sigmoid"}, {"mask": "no_self", "dropout": 0.3}], ids=str
+        "parts", [{}, {"mask": "causal", "weights": TopK(2)}, {"mask": "no_self", "dropout": 0.3}], ids=str
     )
     def test_gradients_of_each_sample(self, parts):
         call = arguments(5, 6, **parts)

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention.cases import MASK_EXAMPLES, SCORE_EXAMPLES, WEIGHTS_EXAMPLES, Arguments, Case, Size, numbers
 from attention.comparing import compare_one, outcome, request_of
 from attention.interpreting import interpret
-from regard.attention import Additive, Alibi, Budget, Causal, Edges, Entmax, Relu, Softmax, attend, plan
+from regard.attention import Additive, Alibi, Budget, Causal, Edges, Entmax, Relu, Softmax, TopK, attend, plan
 from regard.attention.engines import triton
 from regard.attention.engines.triton.edges import graph_of
 from regard.attention.engines.triton.segments import segments
@@ -43,7 +43,7 @@ def mask_with_hubs(monkeypatch):
 
 
 SCORES = [name for name in SCORE_EXAMPLES if "own" not in name]
-WEIGHTS = [name for name in WEIGHTS_EXAMPLES if "own" not in name and name != "top_k"]
+WEIGHTS = [name for name in WEIGHTS_EXAMPLES if "own" not in name]
 SIZES = "few queries", "few keys"
 
 
@@ -63,6 +63,7 @@ EACH_ONCE = [
     (Case("cosine by head", "sigmoid by head", "hubs", size="few queries"), torch.float32),
     (Case("dot, scaled", "relu", "edges", size="few keys", dropout=0.3), F64),
     (Case("bilinear", "hard", "hubs", size="few keys"), F64),
+    (Case("cosine", "top_k", "hubs", size="few queries", dropout=0.3), F64),
 ]
 
 
@@ -106,7 +107,7 @@ def test_a_graph_without_edges_gives_zeros():
     assert not gradient.any()
 
 
-@pytest.mark.parametrize("weights", [Softmax(), Relu(), Entmax(1.5), Budget(1.5), "sigmoid", "hard"], ids=repr)
+@pytest.mark.parametrize("weights", [Softmax(), Relu(), Entmax(1.5), Budget(1.5), TopK(1), "sigmoid", "hard"], ids=repr)
 def test_nan_is_seen_by_neighbours_alone(weights):
     """Node 1 holds NaN, and node 0 sees it; node 2 sees node 3, and node 3 nothing, though NaN comes in there."""
     x = nodes(4).detach()
@@ -131,7 +132,7 @@ def test_a_query_that_is_nan_is_seen():
     x = nodes(2, 1, 2).detach()
     y = x.clone()
     y[:, :, 0] = torch.nan
-    for weights in ("softmax", "sparsemax", "hard", "relu"):
+    for weights in ("softmax", "sparsemax", "hard", "relu", "top_k"):
         output = attend(y, x, x, mask=Edges([[0, 1], [0, 1]]), weights=weights, engine="triton")
         assert output.isnan().all(3)[0, 0].tolist() == [True, False], weights
 

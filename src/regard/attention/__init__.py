@@ -16,7 +16,7 @@ from regard.attention.masks import (
     Prefix,
     Window,
 )
-from regard.attention.pieces import NormaliserPiece, ScorePiece
+from regard.attention.pieces import MaskPiece, NormaliserPiece, PositionPiece, ScorePiece
 from regard.attention.plan import Plan, plan
 from regard.attention.positional_encodings import INPUT_POSITIONS, Flow, Learned, Recurrent, Sinusoidal
 from regard.attention.positions import (
@@ -94,10 +94,12 @@ __all__ = [
     "LearnedSoftmax",
     "Lengths",
     "Mask",
+    "MaskPiece",
     "NoSelf",
     "NormaliserPiece",
     "Plan",
     "Position",
+    "PositionPiece",
     "Prefix",
     "Recurrent",
     "Relative",

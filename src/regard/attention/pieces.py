@@ -1,7 +1,8 @@
 """Pieces: how a part of a user's own runs inside of the Triton kernels on a GPU.
 
-A score or a normaliser is a few lines of Triton beside its Python. A part offers a piece by a method `piece()`; without
-one, or where that gives None, the part runs tile by tile in PyTorch. See docs/how-to/own-parts.md.
+A part is a few lines of Triton beside its Python. It offers a piece by a method `piece()`. Without one, or where that
+gives None, a score, a normaliser or a position scheme runs tile by tile in PyTorch, and a mask is asked pair by pair.
+See docs/how-to/own-parts.md.
 """
 
 import inspect
@@ -10,9 +11,10 @@ from typing import Any
 
 from torch import Tensor
 
+from regard.attention.parts import optional_method
 from regard.errors import ArgumentError
 
-__all__ = ["NormaliserPiece", "ScorePiece"]
+__all__ = ["MaskPiece", "NormaliserPiece", "PositionPiece", "ScorePiece", "piece_of"]
 
 _FINDS = ("number", "count", "log_count", "threshold")
 
@@ -100,6 +102,69 @@ class NormaliserPiece:
         _check_numbers(self.numbers)
         if self.find == "number" and not self.numbers:
             raise ArgumentError("`numbers` of a NormaliserPiece must begin with the row's number for find='number'.")
+
+
+@dataclass(frozen=True)
+class MaskPiece:
+    """A mask that is a function of the indices of a pair.
+
+    Together with another mask (`&`, `|`, `~`) it isn't used: the masks are then asked pair by pair.
+
+    Args:
+        allowed: `(batch, head, query, position, key, a, b) -> whether the query may see the key`, decorated with
+            `triton.jit`. `batch` and `head` are one number each. The others are int32 and broadcast against a tile of
+            pairs: `position` is the query's place among the keys, as `Index.position`. Only pairs within the mask's
+            `spans` are asked for.
+        numbers: a and b, at most two: numbers, or tensors () or (head,). They come as float32.
+
+    Raises:
+        ArgumentError: one of them can't be used.
+    """
+
+    allowed: Any
+    numbers: tuple[float | Tensor, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_functions(self, {"allowed": "(batch, head, query, position, key, a, b)"})
+        _check_numbers(self.numbers)
+
+
+@dataclass(frozen=True)
+class PositionPiece:
+    """A position scheme whose `scores` adds a function of the positions of query and key.
+
+    Args:
+        bias: `(position, key, a, b) -> what is added to the score`, decorated with `triton.jit`; position and key are
+            int32 and broadcast against a tile of pairs.
+        numbers: as in a `ScorePiece`.
+        of_number: `(position, key, a, b) -> the derivative of the bias by a`, if a is a tensor.
+
+    Raises:
+        ArgumentError: one of them can't be used.
+    """
+
+    bias: Any
+    numbers: tuple[float | Tensor, ...] = ()
+    of_number: Any = None
+
+    def __post_init__(self) -> None:
+        arguments = "(position, key, a, b)"
+        _check_functions(self, {"bias": arguments, "of_number": arguments})
+        _check_numbers(self.numbers)
+
+
+_MAIN = {"score": ("__call__",), "normaliser": ("__call__",), "mask": ("allows",), "position": ("scores", "bias")}
+
+
+def piece_of(kind: str, part: Any) -> Any:
+    """A part's piece; None without one, or where it was written for another main method.
+
+    Args:
+        kind: "score", "normaliser", "mask" or "position".
+    """
+    makes = [optional_method(part, "piece", main) for main in _MAIN[kind]]
+    make = None if None in makes else makes[0]
+    return None if make is None else make()
 
 
 def _check_functions(piece: Any, wanted: dict[str, str]) -> None:

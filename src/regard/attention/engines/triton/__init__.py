@@ -1,6 +1,6 @@
 """Kernels for GPUs, written in Triton: one template for every part that is a few lines of it.
 
-Scores of an inner product, or functions of it; additive scores; all normalisers but top-k; every mask; positions by
+Scores of an inner product, or functions of it; additive scores; all normalisers; every mask; positions by
 distance. The kernels' modules import Triton, which PyTorch brings on a machine with a GPU; this one doesn't. Where
 Triton's interpreter is on (TRITON_INTERPRET=1), it takes tensors on a CPU too, to check what it computes.
 """
@@ -17,8 +17,8 @@ from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reducti
 from regard.attention.engines import blocked
 from regard.attention.engines.blocked.costs import counted
 from regard.attention.engines.triton.edges import graph_of, launcher, on_device_of
-from regard.attention.parts import operands, optional_method
-from regard.attention.pieces import NormaliserPiece, ScorePiece
+from regard.attention.parts import operands
+from regard.attention.pieces import MaskPiece, NormaliserPiece, PositionPiece, ScorePiece, piece_of
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
@@ -30,7 +30,7 @@ from regard.attention.reduction import Gradients
 from regard.attention.request import Request
 from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import unwrapped
-from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
+from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax, TopK
 
 __all__ = [
     "backward",
@@ -47,7 +47,7 @@ __all__ = [
     "seconds",
 ]
 
-_NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, Hard)
+_NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, TopK, Hard)
 _LARGEST_SIZE = 256
 _ON_H100 = 3e14  # multiply-adds per second of softmax in bfloat16
 
@@ -97,45 +97,67 @@ def lacks(request: Request) -> str | None:
         ("normaliser", parts.weights, _NORMALISERS),
     ):
         if type(part) not in known:
-            reason = _lacks_piece(name, unwrapped(part), request.query.shape[1])
+            own = unwrapped(part)
+            piece = piece_of(name, own)
+            if piece is None:
+                return f"it has no kernel for the {name} {_name(own)}: give it a piece()"
+            reason = _unusable(name, own, piece, request.query.shape[1])
             if reason is not None:
                 return reason
-    return _unknown_position(parts.position, (request.query.shape[2], request.key.shape[2]))
+    piece = piece_of("mask", parts.mask)
+    reason = None if piece is None else _unusable("mask", parts.mask, piece, request.query.shape[1])
+    return reason or _unknown_position(parts.position, request)
 
 
-def _lacks_piece(name: str, part: Any, heads: int) -> str | None:
-    """Why a part has no piece that can be used, or None."""
-    make = optional_method(part, "piece")
-    piece = None if make is None else make()
-    called = getattr(part, "__name__", type(part).__name__)
-    if piece is None:
-        return f"it has no kernel for the {name} {called}: give it a piece()"
-    wanted = ScorePiece if name == "score" else NormaliserPiece
+_PIECES = {"score": ScorePiece, "normaliser": NormaliserPiece, "mask": MaskPiece, "position": PositionPiece}
+
+
+def _name(part: Any) -> str:
+    return getattr(part, "__name__", type(part).__name__)
+
+
+def _unusable(name: str, part: Any, piece: Any, heads: int) -> str | None:
+    """Why a part's piece can't be used, or None."""
+    wanted, called = _PIECES[name], _name(part)
     if type(piece) is not wanted:
         return f"piece() of the {name} {called} must give a {wanted.__name__}, but gives a {type(piece).__name__}"
     for number in piece.numbers:
         if isinstance(number, Tensor) and number.ndim and len(number) != heads:
             return f"the piece of {called} has {len(number)} numbers for {heads} heads"
+    if type(piece) is MaskPiece:  # which has no gradient
+        return None
     trained = piece.numbers[0] if piece.numbers and piece.of_number is not None else None
-    if any(each is not trained for each in operands(part) if each.is_floating_point()):
+    real = [each for each in operands(part) if each.is_floating_point()]
+    if len(real) > 1 or any(each is not trained for each in real):
         return (
             f"the piece of {called} gives a gradient to no tensor but its first number: that must be the part's one "
-            "field that is a tensor, unchanged, and have an of_number"
+            "field that is a tensor of real numbers, unchanged, and have an of_number"
         )
     return None
 
 
-def _unknown_position(position: Position, pairs: tuple[int, int]) -> str | None:
+def _unknown_position(position: Position, request: Request) -> str | None:
+    heads, pairs = request.query.shape[1], (request.query.shape[2], request.key.shape[2])
     schemes = _schemes(unwrapped(position))
     kinds = [type(scheme) for scheme in schemes]
-    for scheme, kind in zip(schemes, kinds, strict=True):
+    pieces = [piece_of("position", scheme) for scheme in schemes]
+    if sum(piece is not None for piece in pieces) > 1:
+        return "it takes one position with a piece"
+    for scheme, kind, piece in zip(schemes, kinds, pieces, strict=True):
+        if piece is not None:
+            if kind.outputs is not Position.outputs:
+                return f"the piece of {kind.__name__} says nothing of its outputs"
+            reason = _unusable("position", scheme, piece, heads)
+            if reason is not None:
+                return reason
+            continue
         # A bias by distance without tensors is computed once for each distance, whatever it is.
         if kind.scores is OffsetBias.scores and kind.outputs is Position.outputs and not operands(scheme):
             continue
         if kind is Bias and scheme.table.shape[-2:] != pairs:
             return "it has no kernel for a bias that all queries or all keys share"
         if kind not in (Bias, Slopes, Buckets, RelativeKeys, RelativeValues, GuidedBias):
-            return f"it has no kernel for the position {kind.__name__}"
+            return f"it has no kernel for the position {kind.__name__}: give it a piece()"
         if kinds.count(kind) > 1:
             return f"it takes one position of the kind {kind.__name__}"
     return None
@@ -156,7 +178,8 @@ def cost(request: Request) -> Cost:
     """The cost, counted along the edges, or by the tiles of `blocked`, of which the mask leaves out some."""
     graph = graph_of(request)
     counts = counted(request)[1] if graph is None else {"edges": len(graph.keys)}
-    rows = 2 * 4 * request.query.shape[:3].numel()
+    numbers = 5 if type(request.parts.weights) is TopK else 2
+    rows = numbers * 4 * request.query.shape[:3].numel()
     return Cost(
         2 * _pairs(request) * features(request), bytes_of_reduction(request) + bytes_of_output(request) + rows, counts
     )
@@ -202,14 +225,16 @@ def kept_numbers(query: Tensor, value: Tensor) -> int:
 
 def keeps(request: Request) -> bool:
     """Whether the kernels can run a request and keep what its gradient needs in one tensor."""
-    by_distance = any(type(scheme) is RelativeValues for scheme in _schemes(unwrapped(request.parts.position)))
-    return not (by_distance or request.parts.log_sums) and graph_of(request) is None and refuse(request) is None
+    parts = request.parts
+    by_distance = any(type(scheme) is RelativeValues for scheme in _schemes(unwrapped(parts.position)))
+    more = by_distance or type(parts.weights) is TopK or parts.log_sums
+    return not more and graph_of(request) is None and refuse(request) is None
 
 
 def forward_and_keep(request: Request) -> tuple[Tensor, Tensor]:
     """The output, and a tensor of one dimension with all that its gradient needs besides: for compiled functions."""
     with on_device_of(request.query):
-        output, whole, *rows = launcher(request).forward(request, saves=True)
+        output, whole, *rows, _ = launcher(request).forward(request, saves=True)
     kept = rows if whole is output else [*rows, whole]
     return output, torch.cat([each.flatten() for each in kept])
 
@@ -220,7 +245,7 @@ def backward_from_kept(request: Request, grad_output: Tensor, output: Tensor, ke
     highest, found = (each.view(output.shape[:3]) for each in kept[: 2 * rows].view(2, rows))
     whole = kept[2 * rows :].view(output.shape) if len(kept) > 2 * rows else output.contiguous()
     with on_device_of(request.query):
-        return launcher(request).backward(request, grad_output, (whole, highest, found))
+        return launcher(request).backward(request, grad_output, (whole, highest, found, found.new_empty(0)))
 
 
 @cache

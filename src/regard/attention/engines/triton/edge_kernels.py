@@ -11,7 +11,9 @@ import triton
 import triton.language as tl
 
 from regard.attention.engines.triton.arithmetic import keep_scale, newton_step, scalar
+from regard.attention.engines.triton.pairs import taken_scores
 from regard.attention.engines.triton.tiles import COUNT, FAR, HIGHEST, LOG_COUNT, NUMBER, SOFTMAX, THRESHOLD
+from regard.attention.engines.triton.top_keys import between, narrowed, quarter, rounding_of, starts_at
 
 LOG2E = tl.constexpr(1.4426950408889634)
 
@@ -115,16 +117,17 @@ def scores_of(
 
 @triton.jit(do_not_specialize=["segment_count", "queries", "listed"])
 def forward(
-    Q, K, V, OUT, WIDE_OUT, HIGHEST_OUT, FOUND_OUT, PART_OUT, PART_HIGHEST, PART_SUMS, starts, neighbours, segments,
-    segment_count, queries, listed, strides, scale_number, score_numbers, numbers, search, U, leak, dropout,
+    Q, K, V, OUT, WIDE_OUT, HIGHEST_OUT, FOUND_OUT, LIMITS_OUT, PART_OUT, PART_HIGHEST, PART_SUMS, starts, neighbours,
+    segments, segment_count, queries, listed, strides, scale_number, score_numbers, numbers, search, U, leak, dropout,
     SCORE: tl.constexpr, ACTIVATION: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, SHARP: tl.constexpr,
     DROPS: tl.constexpr, SAVES: tl.constexpr, HEADS: tl.constexpr, REPEAT: tl.constexpr, SIZE: tl.constexpr,
     SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, HEAD_BLOCK: tl.constexpr,
     EDGES: tl.constexpr, LONGEST: tl.constexpr, WIDE: tl.constexpr, TOLERANCE: tl.constexpr,
     FROM_LOWEST: tl.constexpr, SOURCES: tl.constexpr,
 ):  # fmt: skip
-    """The outputs of a node, and what their gradient needs to know of it: for each head the highest score and what
-    the normaliser finds. Of a segment: the sum of its values, by weights that aren't normalised yet."""
+    """The outputs of a node, and what their gradient needs to know of it: for each head the highest score, what the
+    normaliser finds, and if not all keys are taken the limits, see top_keys.py. Of a segment: the sum of its values, by
+    weights that aren't normalised yet."""
     program = tl.program_id(0)
     groups: tl.constexpr = (HEADS + HEAD_BLOCK - 1) // HEAD_BLOCK
     batch = tl.program_id(1) // groups
@@ -184,6 +187,12 @@ def forward(
         highest = tl.where(unknown > 0, float("nan"), highest)
         found = tl.where(unknown > 0, float("nan"), found)
 
+    limits = LIMITS_OUT
+    if len(limits) > 0:
+        limits = limits_of(
+            query, K, neighbours, count, strides[3], of_key, here, vector, leak, scale, score_numbers, a,
+            of_heads(search[0], heads, HEADS, WIDE), SCORE, ACTIVATION, SHARP, HEAD_BLOCK, EDGES, WIDE, TOLERANCE,
+        )  # fmt: skip
     sums = tl.zeros([HEAD_BLOCK], WIDE)
     total_out = tl.zeros([HEAD_BLOCK, VALUE_BLOCK], WIDE)
     for begin in range(0, count, EDGES):
@@ -195,6 +204,8 @@ def forward(
         _, score = scores_of(query, key, vector, leak, scale, score_numbers, a, SCORE, ACTIVATION, SHARP)
         if FIND == SOFTMAX:
             score = tl.where(there[None, :], score, -float("inf"))
+            if len(limits) > 0:
+                score = taken_scores(score, keys, limits, False)
             best = tl.maximum(highest, tl.max(score, 1))
             base = tl.where(best == -float("inf"), 0.0, best)
             weight = tl.exp2((score - base[:, None]) * LOG2E)
@@ -236,6 +247,8 @@ def forward(
     knows = whole if FIND == SOFTMAX else degree >= 0
     store_heads(HIGHEST_OUT, row, heads, HEADS, highest, knows)
     store_heads(FOUND_OUT, row, heads, HEADS, found, knows)
+    for i in tl.static_range(len(limits)):
+        store_heads(LIMITS_OUT[i], row, heads, HEADS, limits[i], knows)
 
 
 @triton.jit
@@ -296,9 +309,105 @@ def thresholds(
 
 
 @triton.jit
+def scores_there(
+    query, K, neighbours, begin, count, stride, of_key, here, vector, leak, scale, score_numbers, a,
+    SCORE: tl.constexpr, ACTIVATION: tl.constexpr, SHARP: tl.constexpr, EDGES: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Some keys of a node, and their scores, (head, edge), minus infinity beyond the last."""
+    edges = begin + tl.arange(0, EDGES)
+    there = edges < count
+    keys = tl.load(neighbours + edges, mask=there, other=0)
+    key = load_nodes(K, keys, stride, there, of_key, here, WIDE)
+    _, score = scores_of(query, key, vector, leak, scale, score_numbers, a, SCORE, ACTIVATION, SHARP)
+    return keys, tl.where(there[None, :], score, -float("inf"))
+
+
+@triton.jit
+def limits_of(
+    query, K, neighbours, count, stride, of_key, here, vector, leak, scale, score_numbers, a, wanted,
+    SCORE: tl.constexpr, ACTIVATION: tl.constexpr, SHARP: tl.constexpr, HEAD_BLOCK: tl.constexpr,
+    EDGES: tl.constexpr, WIDE: tl.constexpr, TOLERANCE: tl.constexpr,
+):  # fmt: skip
+    """The limits of each head: as in the kernels on tiles."""
+    highest = tl.full([HEAD_BLOCK], -float("inf"), WIDE)
+    lowest = tl.full([HEAD_BLOCK], float("inf"), WIDE)
+    seen = tl.zeros([HEAD_BLOCK], tl.int32)
+    unknown = tl.zeros([HEAD_BLOCK], tl.int32)
+    for begin in range(0, count, EDGES):
+        _, score = scores_there(
+            query, K, neighbours, begin, count, stride, of_key, here, vector, leak, scale, score_numbers, a, SCORE,
+            ACTIVATION, SHARP, EDGES, WIDE,
+        )  # fmt: skip
+        there = score > -float("inf")
+        highest = tl.maximum(highest, tl.max(score, 1))
+        lowest = tl.minimum(lowest, tl.min(tl.where(there, score, float("inf")), 1))
+        seen += tl.sum(tl.where(there, 1, 0), 1)
+        unknown += tl.sum(tl.where(score != score, 1, 0), 1)
+    searched = (seen > wanted) & (unknown == 0) & (highest < float("inf"))
+    highest = tl.where(searched, highest, 0.0)
+    lowest = tl.where(searched, lowest, 0.0)
+    low, high = starts_at(lowest, highest, WIDE, TOLERANCE), highest
+    active = searched
+    passes = 0
+    while (tl.max(tl.where(active, 1, 0), 0) > 0) & (passes < 32):
+        over0 = tl.zeros([HEAD_BLOCK], tl.int32)
+        over1, over2, over3 = over0, over0, over0
+        step = quarter(low, high)
+        for begin in range(0, count, EDGES):
+            _, score = scores_there(
+                query, K, neighbours, begin, count, stride, of_key, here, vector, leak, scale, score_numbers, a, SCORE,
+                ACTIVATION, SHARP, EDGES, WIDE,
+            )  # fmt: skip
+            over0 += tl.sum(tl.where(score > low[:, None], 1, 0), 1)
+            over1 += tl.sum(tl.where(score > (low + step)[:, None], 1, 0), 1)
+            over2 += tl.sum(tl.where(score > (low + 2.0 * step)[:, None], 1, 0), 1)
+            over3 += tl.sum(tl.where(score > (low + 3.0 * step)[:, None], 1, 0), 1)
+        low, high, active = narrowed(low, high, active, wanted, over0, over1, over2, over3, lowest, highest, TOLERANCE)
+        passes += 1
+
+    beside = rounding_of(high, lowest, highest, TOLERANCE)
+    least, most = low - beside, high + beside
+    above = tl.full([HEAD_BLOCK], float("inf"), WIDE)
+    top = tl.full([HEAD_BLOCK], -float("inf"), WIDE)
+    bottom, below = above, top
+    over = tl.zeros([HEAD_BLOCK], tl.int32)
+    equal = over
+    for begin in range(0, count, EDGES):
+        _, score = scores_there(
+            query, K, neighbours, begin, count, stride, of_key, here, vector, leak, scale, score_numbers, a, SCORE,
+            ACTIVATION, SHARP, EDGES, WIDE,
+        )  # fmt: skip
+        is_over, is_under = score > most[:, None], score <= least[:, None]
+        above = tl.minimum(above, tl.min(tl.where(is_over, score, float("inf")), 1))
+        top = tl.maximum(top, tl.max(tl.where(is_over, -float("inf"), score), 1))
+        bottom = tl.minimum(bottom, tl.min(tl.where(is_under, float("inf"), score), 1))
+        below = tl.maximum(below, tl.max(tl.where(is_under, score, -float("inf")), 1))
+        over += tl.sum(tl.where(is_over, 1, 0), 1)
+        equal += tl.sum(tl.where(is_over | is_under, 0, 1), 1)
+    least, most = between(below, bottom), between(top, above)
+    room = wanted - over.to(WIDE)
+    place = tl.where(room < equal.to(WIDE), -1, FAR)
+    divided = searched & (room > 0.0) & (place < 0)
+    taken = tl.zeros([HEAD_BLOCK], tl.int32)
+    for begin in range(0, tl.where(tl.max(tl.where(divided, 1, 0), 0) > 0, count, 0), EDGES):
+        keys, score = scores_there(
+            query, K, neighbours, begin, count, stride, of_key, here, vector, leak, scale, score_numbers, a, SCORE,
+            ACTIVATION, SHARP, EDGES, WIDE,
+        )  # fmt: skip
+        is_equal = tl.where((score > least[:, None]) & (score <= most[:, None]), 1, 0)
+        number = taken[:, None] + tl.cumsum(is_equal, 1)
+        is_last = (is_equal > 0) & (number == room[:, None]) & divided[:, None]
+        place = tl.maximum(place, tl.max(tl.where(is_last, keys.to(tl.int32)[None, :], -1), 1))
+        taken += tl.sum(is_equal, 1)
+    least = tl.where(searched, least, -float("inf"))
+    most = tl.where(searched, most, -float("inf"))
+    return least, most, place.to(WIDE)
+
+
+@triton.jit
 def derivatives(
     query, K, V, grad_output, node, keys, there, batch, strides, heads, of_key, here, of_value, value_here, vector,
-    leak, scale, score_numbers, a, b, highest, found, dropout,
+    leak, scale, score_numbers, a, b, highest, found, limits, dropout,
     SCORE: tl.constexpr, ACTIVATION: tl.constexpr, NORMALISER: tl.constexpr, SHARP: tl.constexpr, DROPS: tl.constexpr,
     HEADS: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
@@ -308,6 +417,8 @@ def derivatives(
     key = load_nodes(K, keys, strides[3], there, of_key, here, WIDE)
     value = load_nodes(V, keys, strides[5], there, of_value, value_here, WIDE)
     product, score = scores_of(query, key, vector, leak, scale, score_numbers, a, SCORE, ACTIVATION, SHARP)
+    if len(limits) > 0:
+        score = taken_scores(score, keys, limits, False)
     score -= tl.where(alive, highest, 0.0)[:, None]
     small_keys = keys.to(tl.int32)[None, :]
     weight = NORMALISER[0](score, found[:, None], small_keys, a[:, None], b[:, None])
@@ -323,9 +434,9 @@ def derivatives(
 
 @triton.jit(do_not_specialize=["segment_count", "queries", "listed", "edge_count"])
 def backward_of_queries(
-    Q, K, V, WIDE_OUT, GRAD_OUT, GRAD_LOG_SUMS, HIGHEST_IN, FOUND_IN, GRAD_Q, PART_GRAD_Q, OF_EDGES, GRAD_NUMBER,
-    GRAD_SCORE_NUMBER, GRAD_VECTOR, starts, neighbours, segments, segment_count, queries, listed, edge_count, strides,
-    scale_number, score_numbers, numbers, U, leak, dropout,
+    Q, K, V, WIDE_OUT, GRAD_OUT, GRAD_LOG_SUMS, HIGHEST_IN, FOUND_IN, LIMITS_IN, GRAD_Q, PART_GRAD_Q, OF_EDGES,
+    GRAD_NUMBER, GRAD_SCORE_NUMBER, GRAD_VECTOR, starts, neighbours, segments, segment_count, queries, listed,
+    edge_count, strides, scale_number, score_numbers, numbers, U, leak, dropout,
     SCORE: tl.constexpr, ACTIVATION: tl.constexpr, NORMALISER: tl.constexpr, FIND: tl.constexpr, CENTRED: tl.constexpr,
     SHARP: tl.constexpr, DROPS: tl.constexpr, HEADS: tl.constexpr, REPEAT: tl.constexpr, SIZE: tl.constexpr,
     SIZE_BLOCK: tl.constexpr, VALUE: tl.constexpr, VALUE_BLOCK: tl.constexpr, HEAD_BLOCK: tl.constexpr,
@@ -360,6 +471,13 @@ def backward_of_queries(
     row = item * queries + node
     highest = tl.load(HIGHEST_IN + row * HEADS + heads, mask=heads < HEADS, other=0.0)
     found = tl.load(FOUND_IN + row * HEADS + heads, mask=heads < HEADS, other=0.0)
+    limits = LIMITS_IN
+    if len(limits) > 0:
+        limits = (
+            tl.load(LIMITS_IN[0] + row * HEADS + heads, mask=heads < HEADS, other=0.0),
+            tl.load(LIMITS_IN[1] + row * HEADS + heads, mask=heads < HEADS, other=0.0),
+            tl.load(LIMITS_IN[2] + row * HEADS + heads, mask=heads < HEADS, other=0.0),
+        )
     query = tl.load(Q + node * strides[1] + columns, mask=here, other=0.0).to(WIDE)
     grad_output = tl.load(GRAD_OUT + node * strides[7] + of_output, mask=value_here, other=0.0).to(WIDE)
     vector = tl.load(U + columns, mask=here, other=0.0) if len(ACTIVATION) > 0 else query
@@ -378,8 +496,8 @@ def backward_of_queries(
             keys = tl.load(neighbours + edges, mask=there, other=0)
             _, _, _, _, slope, above, _, shown = derivatives(
                 query, K, V, grad_output, node, keys, there, batch, strides, heads, of_key, here, of_value, value_here,
-                vector, leak, scale, score_numbers, a, b, highest, found, dropout, SCORE, ACTIVATION, NORMALISER, SHARP,
-                DROPS, HEADS, WIDE,
+                vector, leak, scale, score_numbers, a, b, highest, found, limits, dropout, SCORE, ACTIVATION,
+                NORMALISER, SHARP, DROPS, HEADS, WIDE,
             )  # fmt: skip
             of_slopes += tl.sum(tl.where(shown, slope, 0.0), 1)
             # Where a weight doesn't change, what it is multiplied by doesn't matter.
@@ -396,8 +514,8 @@ def backward_of_queries(
         keys = tl.load(neighbours + edges, mask=there, other=0)
         key, product, score, weight, slope, above, keep, shown = derivatives(
             query, K, V, grad_output, node, keys, there, batch, strides, heads, of_key, here, of_value, value_here,
-            vector, leak, scale, score_numbers, a, b, highest, found, dropout, SCORE, ACTIVATION, NORMALISER, SHARP,
-            DROPS, HEADS, WIDE,
+            vector, leak, scale, score_numbers, a, b, highest, found, limits, dropout, SCORE, ACTIVATION, NORMALISER,
+            SHARP, DROPS, HEADS, WIDE,
         )  # fmt: skip
         change = above - mean[:, None]
         grad_score = tl.where(shown, slope * change, 0.0)

@@ -55,7 +55,8 @@ def _tiling(tensors: tuple[Tensor, Tensor], heads: int, graph: Csr, nodes: int) 
 def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     """The output (batch, head, query, value), with its log-sums if they are asked for.
 
-    If `saves`, also what the gradient needs: the output in float32 or wider, and two numbers for each row.
+    If `saves`, also what the gradient needs: the output in float32 or wider, two numbers for each row, and the limits
+    of rows of which only some keys are taken, (3, batch, query, head).
     """
     reduced, _ = request.reduced()
     found, graph = _problem(request, reduced)
@@ -65,9 +66,11 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     output = query.new_empty(batch, queries, heads, width, dtype=dtype)
     whole = output if dtype == wide or not saves else torch.empty_like(output, dtype=wide)
     highest, found_rows = (query.new_empty(batch, queries, heads, dtype=wide) for _ in range(2))
+    limits = query.new_empty(3 if found.normaliser.takes_some else 0, batch, queries, heads, dtype=wide)
     softmax = found.normaliser.find == "softmax"
-    # A threshold and the best key are searched for along the whole row.
-    cut = None if found.normaliser.find in ("threshold", "highest") else segments(graph.starts)
+    # A threshold and the best keys are searched for along the whole row.
+    searches = found.normaliser.find in ("threshold", "highest") or found.normaliser.takes_some
+    cut = None if searches else segments(graph.starts)
     parts, part_highest, part_sums = _parts_of(cut, query, wide, (heads, width), (heads,), (heads,))
     tiling = _tiling((query, value), heads, graph, queries)
     edge_kernels.forward[_grid(queries, cut, batch, heads, tiling)](
@@ -78,6 +81,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
         whole,
         highest,
         found_rows,
+        tuple(limits),
         parts,
         part_highest,
         part_sums,
@@ -106,7 +110,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     output = output.transpose(1, 2)
     if request.parts.log_sums:
         output = joined(output, (highest - found_rows.log()).transpose(1, 2))
-    return (output, whole.transpose(1, 2), highest, found_rows) if saves else (output,)
+    return (output, whole.transpose(1, 2), highest, found_rows, limits) if saves else (output,)
 
 
 def backward(request: Request, grad_output: Tensor, saved: Sequence[Tensor]) -> Gradients:
@@ -126,7 +130,7 @@ def _backward(
     found: Problem, graph: Csr, grad_output: Tensor, saved: Sequence[Tensor], grad_log_sums: Tensor | None
 ) -> ReducedGradients:
     request, wide = found.request, found.wide
-    whole, highest, found_rows = saved
+    whole, highest, found_rows, limits = saved
     query, key, value, grad_output = (
         _by_node(tensor) for tensor in (request.query, request.key, request.value, grad_output)
     )
@@ -160,6 +164,7 @@ def _backward(
         highest if grad_log_sums is None else grad_log_sums,
         highest,
         found_rows,
+        tuple(limits),
         grad_query,
         parts,
         of_edges,

@@ -11,7 +11,14 @@ import triton.language as tl
 
 from regard.attention.engines.triton.additive import NONE, add_gradients, laid_out
 from regard.attention.engines.triton.arithmetic import dot, hidden_dot, is_unfinite
-from regard.attention.engines.triton.pairs import derivatives, head_of, kept, store_ends, sum_by_offset
+from regard.attention.engines.triton.pairs import (
+    bias_numbers_of,
+    derivatives,
+    head_of,
+    kept,
+    store_ends,
+    sum_by_offset,
+)
 from regard.attention.engines.triton.tiles import (
     EVERYTHING,
     FAR,
@@ -39,7 +46,7 @@ __all__ = ["backward_of_keys", "backward_of_pairs", "backward_of_queries"]
 @triton.jit
 def backward_of_queries(
     call, GRAD_OUT, grad_strides, WIDE_OUT, GRAD_LOG_SUMS, HIGHEST_IN, FOUND_IN, MEAN_OUT, GRAD_Q, GRAD_PRODUCTS,
-    GRAD_NUMBER, GRAD_SCORE_NUMBER, GRAD_TABLE, GRAD_SLOPES, SHARE, table, slopes,
+    GRAD_NUMBER, GRAD_SCORE_NUMBER, GRAD_BIAS_NUMBER, GRAD_TABLE, GRAD_SLOPES, SHARE, table, slopes,
     KIND: tl.constexpr, TABLE_SIZE: tl.constexpr, LOG_SUMS: tl.constexpr,
 ):  # fmt: skip
     """The gradient of a tile of queries, and its share in the gradients of the parts' operands."""
@@ -96,6 +103,7 @@ def backward_of_queries(
     grad_query = tl.zeros([ROWS, SIZE_BLOCK], KIND.wide)
     of_number = tl.zeros([ROWS], KIND.wide)
     of_score_number = tl.zeros([ROWS], KIND.wide)
+    of_bias_number = tl.zeros([ROWS], KIND.wide)
     of_distance = tl.zeros([ROWS], KIND.wide)
     before = tl.zeros([ROWS], KIND.wide)
     after = tl.zeros([ROWS], KIND.wide)
@@ -141,6 +149,10 @@ def backward_of_queries(
                 if len(slopes) > 0:
                     distance = tl.load(slopes[0] + (offset + slopes[1]), mask=shown, other=0.0)
                     of_distance += tl.sum(tl.where(shown, grad_score * distance, 0.0), 1)
+                if len(KIND.bias) > 1:
+                    a, b = bias_numbers_of(head, call, KIND)
+                    own = KIND.bias[1](numbers[:, None] + head.shift, columns[None, :], a, b)
+                    of_bias_number += tl.sum(tl.where(shown, own * grad_score, 0.0), 1)
                 if len(KIND.score) > 2:
                     own = KIND.score[2](product, head.score_a, head.score_b)
                     of_score_number += tl.sum(tl.where(shown, own * grad_score, 0.0), 1)
@@ -172,6 +184,8 @@ def backward_of_queries(
         tl.store(GRAD_NUMBER + place + numbers, of_number, mask=numbers < last_row)
     if len(KIND.score) > 2:
         tl.store(GRAD_SCORE_NUMBER + place + numbers, of_score_number, mask=numbers < last_row)
+    if len(KIND.bias) > 1:
+        tl.store(GRAD_BIAS_NUMBER + place + numbers, of_bias_number, mask=numbers < last_row)
     if len(slopes) > 0:
         tl.store(GRAD_SLOPES + place + numbers, of_distance, mask=numbers < last_row)
     if TABLE_SIZE > 0:

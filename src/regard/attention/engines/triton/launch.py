@@ -61,8 +61,9 @@ LARGEST = {torch.float32: tl.float32, torch.float64: tl.float64}
 def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     """The output (batch, head, query, value), with its log-sums if they are asked for.
 
-    If `saves`, also what the gradient needs: the output in float32 or wider, two numbers for each row, and if values
-    have relative positions, the weights by distance.
+    If `saves`, also what the gradient needs: the output in float32 or wider, two numbers for each row, the limits of
+    rows of which only some keys are taken, (3, batch, head, query), and if values have relative positions, the weights
+    by distance.
     """
     reduced, unreduced = request.reduced()
     packs = not saves and _packs(reduced)
@@ -78,6 +79,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     output = query.new_empty(batch, heads, queries, width, dtype=narrow)
     whole = output if narrow == wide or not saves else torch.empty_like(output, dtype=wide)
     rows = [query.new_empty(batch, heads, queries, dtype=wide) for _ in range(2)]
+    limits = query.new_empty(3 if found.normaliser.takes_some else 0, batch, heads, queries, dtype=wide)
     sums = output
     if of_values is not None:
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
@@ -87,7 +89,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     if splits > 1:
         part = query.new_empty(splits, batch * heads, queries, width, dtype=wide)
         parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
-    call, kind = call_of(found, query, key, value, unreduced), kind_of(found, size, query, value)
+    call, kind = call_of(found, query, key, value, unreduced, limits), kind_of(found, size, query, value)
     saves_whole = whole is not output
     for share in _slabs(found, call, size):
         grid = triton.cdiv(share.last_row - share.first_row, size.rows) * batch * heads, splits
@@ -107,7 +109,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
         output = joined(output, highest - found_rows.log())
     if packs:
         output = output.view(*request.query.shape[:3], output.shape[-1])
-    return (output, whole, *rows, *([sums] if of_values is not None else [])) if saves else (output,)
+    return (output, whole, *rows, limits, *([sums] if of_values is not None else [])) if saves else (output,)
 
 
 def _packs(reduced: Request) -> bool:
@@ -165,7 +167,7 @@ def _backward(
     grad_log_sums: Tensor | None,
 ) -> ReducedGradients:
     request = found.request
-    whole, highest, found_rows, *sums = saved
+    whole, highest, found_rows, limits, *sums = saved
     query, key, value = _three(request)
     batch, heads, queries, features = query.shape
     wide, keys = found.wide, key.shape[2]
@@ -175,7 +177,14 @@ def _backward(
     size, size_of_keys = (tiling_of(found, query, value, kernel) for kernel in ("queries", "keys"))
     programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
     call = call_of(
-        found, query, key, value, unreduced, grad_output, scratch=batch * max(programs) * size.rows * size.columns
+        found,
+        query,
+        key,
+        value,
+        unreduced,
+        limits,
+        grad_output,
+        scratch=batch * max(programs) * size.rows * size.columns,
     )
     kind = kind_of(found, size, query, value)
     mean = torch.empty_like(highest)
@@ -184,6 +193,7 @@ def _backward(
     grad_products = torch.zeros_like(call.products) if found.relative is not None else nothing
     of_number = torch.zeros_like(highest) if len(kind.normaliser) > 2 else nothing
     of_score_number = torch.zeros_like(highest) if len(kind.score) > 2 else nothing
+    of_bias_number = torch.zeros_like(highest) if len(kind.bias) > 1 else nothing
     of_slopes = torch.zeros_like(highest) if found.slopes else nothing
     entries = triton.next_power_of_2(found.bucket_count) if found.buckets else 0
     of_table = query.new_zeros(batch * heads, triton.cdiv(queries, size.rows), max(entries, 1), dtype=wide)
@@ -215,6 +225,7 @@ def _backward(
             grad_products,
             of_number,
             of_score_number,
+            of_bias_number,
             of_table,
             of_slopes,
             of_vector,
@@ -252,7 +263,15 @@ def _backward(
         grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
         of_score = [_by_feature(of_vector.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
     of_position, unreduced_query = _of_position(
-        found, unreduced[0], grad_output, grad_products, grad_pairs, of_table, of_slopes, sums[0] if sums else None
+        found,
+        unreduced[0],
+        grad_output,
+        grad_products,
+        grad_pairs,
+        of_table,
+        of_slopes,
+        of_bias_number,
+        sums[0] if sums else None,
     )
     if unreduced_query is not None and unreduced[0] is request.query:
         grad_query, unreduced_query = grad_query + unreduced_query, None
@@ -274,6 +293,7 @@ def call_of(
     key: Tensor,
     value: Tensor,
     unreduced: tuple[Tensor, Tensor],
+    limits: Tensor | tuple[Tensor, ...],
     grad_output: Tensor | None = None,
     *,
     scratch: int = 1,
@@ -296,7 +316,10 @@ def call_of(
         two(found, found.score.numbers),
         two(found, normaliser.numbers),
         (number(found, normaliser.total), number(found, normaliser.lowest)),
+        tuple(limits),
         found.mask,
+        () if found.allowed is None else two(found, found.allowed.numbers),
+        () if found.bias_piece is None else two(found, found.bias_piece.numbers),
         found.line,
         _products(unreduced[0], found.relative, found.wide),
         query if grad_output is None else _products(grad_output, found.relative_values, found.wide, scaled=False),
@@ -318,6 +341,9 @@ def kind_of(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
 
 def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
     features, width, normaliser = query.shape[-1], value.shape[-1], found.normaliser
+    allowed, bias = found.allowed, found.bias_piece
+    of_mask = () if allowed is None else (allowed.allowed,)
+    of_bias = () if bias is None else (bias.bias, *([] if bias.of_number is None else [bias.of_number]))
     of_score = found.score.score, found.score.slope, *([] if found.score.of_number is None else [found.score.of_number])
     return Kind(
         score=of_score,
@@ -326,11 +352,13 @@ def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kin
         centred=normaliser.centred,
         sharp=normaliser.sharp,
         mask=found.mask_kind,
+        allowed=of_mask,
+        bias=of_bias,
         others=found.others,
         relative=_count(found.relative),
         relative_values=_count(found.relative_values),
         additive=_activation(found),
-        dies=bool(found.line or found.others or found.relative is not None)
+        dies=bool(found.line or of_bias or found.others or found.relative is not None)
         or found.score.score is not scores.inner_product,
         drops=bool(found.dropout),
         ragged=found.ragged,
@@ -346,7 +374,7 @@ def _new_kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kin
         from_lowest=normaliser.from_lowest,
         guarded=0.0,
         interpreted=size.interpreted,
-        sources=sources((*of_score, *normaliser.functions, *found.others)),
+        sources=sources((*of_score, *normaliser.functions, *of_mask, *of_bias, *found.others)),
     )
 
 
@@ -431,7 +459,8 @@ def readable(tensor: Tensor) -> Tensor:
 def _splits(found: Problem, size: Tiling, groups: int) -> int:
     """Over how many programs the keys are divided, where the rows are too few to keep a GPU busy, as in decoding."""
     queries, keys = found.request.query.shape[2], found.request.key.shape[2]
-    if found.normaliser.find in ("threshold", "highest") or found.relative_values is not None:
+    normaliser = found.normaliser
+    if normaliser.find in ("threshold", "highest") or normaliser.takes_some or found.relative_values is not None:
         return 1
     programs = triton.cdiv(queries, size.rows) * groups
     return max(1, min(PROGRAMS // programs, keys // KEYS_OF_SPLIT))
@@ -516,11 +545,10 @@ def _products(vectors: Tensor, table: Tensor | None, wide: torch.dtype, *, scale
 
 
 def gradients_of_numbers(part: Any, sums: Tensor, function: Any) -> Gradients:
-    """The gradients of a part's operands: of the one that is trained, the first, from the rows' sums."""
-    found: Gradients = [None] * len(operands(part))
-    if function is not None and found:
-        found[0] = _by_head(sums, operands(part)[0])
-    return found
+    """The gradients of a part's operands: of the one that is trained, the only real one, from the rows' sums."""
+    if function is None:
+        return [None] * len(operands(part))
+    return [_by_head(sums, each) if each.is_floating_point() else None for each in operands(part)]
 
 
 def _by_head(sums: Tensor, operand: Tensor) -> Tensor:
@@ -547,6 +575,7 @@ def _of_position(
     grad_pairs: Tensor,
     of_table: Tensor,
     of_slopes: Tensor,
+    of_bias_number: Tensor,
     sums: Tensor | None,
 ) -> tuple[Gradients, Tensor | None]:
     """The gradients of the position's operands, and of the query that it sees."""
@@ -569,6 +598,11 @@ def _of_position(
             grads[id(scheme.table)] = by_head if scheme.table.ndim == 2 else by_head.sum(0)
         elif type(scheme) is Slopes:
             grads[id(scheme.slopes)] = _by_head(of_slopes, scheme.slopes)
+    piece = found.bias_piece
+    if piece is not None and piece.of_number is not None:
+        for trained in piece.numbers[:1]:
+            if isinstance(trained, Tensor):
+                grads[id(trained)] = _by_head(of_bias_number, trained)
     return [grads.get(id(operand)) for operand in found_operands], of_query
 
 

@@ -18,6 +18,7 @@ from regard.attention.engines.triton.pairs import (
     scores_of,
     store_ends,
     sum_by_offset,
+    taken_scores,
     weights_of,
 )
 from regard.attention.engines.triton.tiles import (
@@ -41,6 +42,7 @@ from regard.attention.engines.triton.tiles import (
     store_rows,
     written_to,
 )
+from regard.attention.engines.triton.top_keys import limits_of
 
 __all__ = ["forward", "merge"]
 
@@ -133,7 +135,7 @@ def best_keys(query, K, rows, first, last, head, call, KIND: tl.constexpr):
 def counts(rows, first, last, head, call, KIND: tl.constexpr):
     """How many keys each row may see, 1 at least."""
     ROWS: tl.constexpr = KIND.rows
-    if KIND.mask == TABLE:
+    if KIND.mask == TABLE or len(KIND.allowed) > 0:
         count = tl.zeros([ROWS], KIND.wide)
         for begin in range(first, last, KIND.columns):
             columns = begin + tl.arange(0, KIND.columns)
@@ -184,6 +186,9 @@ def forward(
         highest, found = thresholds(query, K, rows, first, last, head, call, KIND)
     elif KIND.find == HIGHEST:
         highest, found = best_keys(query, K, rows, first, last, head, call, KIND)
+    limits = call.limits
+    if len(limits) > 0:
+        limits = limits_of(query, K, rows, first, last, head, call, KIND)
     # What is taken from the scores before they become weights.
     base = tl.zeros([ROWS], KIND.wide)
     if KIND.find == THRESHOLD:
@@ -217,6 +222,8 @@ def forward(
                 if KIND.find == SOFTMAX:
                     if phase != 1:
                         score = tl.where(shown, score, -float("inf"))
+                    if len(limits) > 0:
+                        score = taken_scores(score, columns, limits, False)
                     best = tl.maximum(highest, tl.max(score, 1))
                     base = tl.where(best == -float("inf"), 0.0, best)
                     weight = tl.exp2((score - base[:, None]) * LOG2E)
@@ -261,6 +268,8 @@ def forward(
                 key = load_rows(K, columns, call.keys, strides[5], KIND.size, KIND.size_block)
                 _, score, offset = scores_of(query, key, rows, columns, head, call, KIND, False)
                 shown = shown_pairs(rows, columns, head, call, KIND, False) & (highest[:, None] != -float("inf"))
+                if len(limits) > 0:
+                    score = taken_scores(score, columns, limits, False)
                 weight = weights_of(score - base[:, None], found, columns, head, KIND, False)
                 if KIND.drops:
                     weight *= kept(rows, columns, head, call, KIND, False)
@@ -277,6 +286,8 @@ def forward(
         store_rows(WIDE_OUT + place * WIDTH, numbers, last_row, WIDTH, output, WIDTH, KIND.width_block)
     tl.store(HIGHEST_OUT + place + numbers, highest, mask=numbers < last_row)
     tl.store(FOUND_OUT + place + numbers, found, mask=numbers < last_row)
+    for i in tl.static_range(len(limits)):
+        tl.store(call.limits[i] + place + numbers, limits[i], mask=numbers < last_row)
 
 
 @triton.jit

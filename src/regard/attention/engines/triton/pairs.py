@@ -7,7 +7,18 @@ from regard.attention.engines.triton.additive import NONE, additive_scores, of_g
 from regard.attention.engines.triton.arithmetic import dot, keep_scale, scalar
 from regard.attention.engines.triton.tiles import Head, by_column, by_row, shift_of, shown_pairs
 
-__all__ = ["by_offset", "derivatives", "head_of", "kept", "scores_of", "store_ends", "sum_by_offset", "weights_of"]
+__all__ = [
+    "bias_numbers_of",
+    "by_offset",
+    "derivatives",
+    "head_of",
+    "kept",
+    "scores_of",
+    "store_ends",
+    "sum_by_offset",
+    "taken_scores",
+    "weights_of",
+]
 
 
 @triton.jit
@@ -72,6 +83,13 @@ def store_ends(pointer, rows, queries, before, after, COUNT: tl.constexpr):
 
 
 @triton.jit
+def bias_numbers_of(head, call, KIND: tl.constexpr):
+    """The numbers of the position's function."""
+    numbers = call.bias_numbers
+    return scalar(numbers[0], head.head, KIND.wide), scalar(numbers[1], head.head, KIND.wide)
+
+
+@triton.jit
 def scores_of(query, key, rows, columns, head, call, KIND: tl.constexpr, TURNED: tl.constexpr):
     """The products of a tile, its scores with what the position adds to them, and its distances."""
     row, column = by_row(rows.numbers, TURNED), by_column(columns, TURNED)
@@ -96,6 +114,9 @@ def scores_of(query, key, rows, columns, head, call, KIND: tl.constexpr, TURNED:
         score += tl.load(place, mask=there, other=0.0).to(KIND.wide)
     if KIND.relative > 0:
         score += by_offset(head.products, row, offset, call.queries, KIND.relative).to(KIND.wide)
+    if len(KIND.bias) > 0:
+        a, b = bias_numbers_of(head, call, KIND)
+        score = (score + KIND.bias[0](row + head.shift, column, a, b)).to(KIND.wide)
     for i in tl.static_range(len(KIND.others)):
         score = KIND.others[i](score, row, column, offset, head, call, call.others[i])
     if KIND.sharp:
@@ -108,6 +129,27 @@ def weights_of(score, found, columns, head, KIND: tl.constexpr, TURNED: tl.const
     """The weights of a tile of scores less the highest of their rows."""
     column = by_column(columns, TURNED)
     return KIND.normaliser[0](score, by_row(found, TURNED), column, head.a, head.b)
+
+
+@triton.jit
+def taken_scores(score, columns, limits, TURNED: tl.constexpr):
+    """A tile's scores, minus infinity where the limits of a row leave a key out, see top_keys.py; never NaN, which
+    shows."""
+    least, most, last = by_row(limits[0], TURNED), by_row(limits[1], TURNED), by_row(limits[2], TURNED)
+    limit = tl.where(by_column(columns, TURNED) > last, most, least)
+    return tl.where(score <= limit, -float("inf"), score)
+
+
+@triton.jit
+def load_limits(rows, head, call):
+    """The limits of rows, as the forward pass left them."""
+    place, there = head.place + rows.numbers, rows.numbers < call.queries
+    limits = call.limits
+    return (
+        tl.load(limits[0] + place, mask=there, other=0.0),
+        tl.load(limits[1] + place, mask=there, other=0.0),
+        tl.load(limits[2] + place, mask=there, other=0.0),
+    )
 
 
 @triton.jit
@@ -128,6 +170,8 @@ def derivatives(
     product, score, offset = scores_of(query, key, rows, columns, head, call, KIND, TURNED)
     row, column = by_row(rows.numbers, TURNED), by_column(columns, TURNED)
     alive = highest != -float("inf")
+    if len(call.limits) > 0:
+        score = taken_scores(score, columns, load_limits(rows, head, call), TURNED)
     score -= by_row(tl.where(alive, highest, 0.0), TURNED)
     found = by_row(found, TURNED)
     weight = KIND.normaliser[0](score, found, column, head.a, head.b)

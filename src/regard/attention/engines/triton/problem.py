@@ -11,9 +11,9 @@ from torch import Tensor
 from regard.attention.engines.triton import normalisers, positions, scores, tiles
 from regard.attention.engines.triton.edges import graph_of
 from regard.attention.engines.triton.kept import kept_intervals, stream_of
-from regard.attention.masks import Causal, Dense, Window, allows
-from regard.attention.parts import operands, optional_method
-from regard.attention.pieces import ScorePiece
+from regard.attention.masks import Causal, Dense, Mask, Window, allows
+from regard.attention.parts import operands
+from regard.attention.pieces import MaskPiece, PositionPiece, ScorePiece, piece_of
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
@@ -23,7 +23,7 @@ from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 from regard.attention.user_parts import unwrapped
-from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
+from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax, TopK
 
 __all__ = ["Normaliser", "Problem", "mask_of", "problem"]
 
@@ -45,9 +45,10 @@ class Normaliser:
     Attributes:
         functions: weight and slope, and if its number is trained, the derivative by that.
         centred: whether a row has a given sum, so that its slopes' mean is taken from the gradient of its weights.
-        total: what a row sums to, where a threshold is searched for that.
+        total: what a row sums to, where a threshold is searched for that; or how many keys of a row are taken.
         lowest: how far the threshold lies below the highest score at most.
         sharp: whether scores are multiplied by the first number.
+        takes_some: whether only the keys with the highest scores are taken, `total` of them.
         strict: whether a small step of the search doesn't mean that the threshold is found to rounding.
     """
 
@@ -59,12 +60,13 @@ class Normaliser:
     centred: bool = True
     sharp: bool = False
     from_lowest: bool = False
+    takes_some: bool = False
     strict: bool = True
 
 
 def normaliser(part: Any) -> Normaliser:
     """The normaliser of a part; its trained number is the first."""
-    own = _piece(part)
+    own = piece_of("normaliser", part)
     if own is not None:
         functions = (own.weight, own.slope, *_some(own.of_number))
         return Normaliser(functions, own.find, own.numbers, own.total, own.lowest, centred=own.find == "threshold")
@@ -75,6 +77,8 @@ def normaliser(part: Any) -> Normaliser:
         if isinstance(temperature, Tensor):
             return Normaliser((*functions, of.of_sharpness), "softmax", (1.0 / temperature,), sharp=True)
         return Normaliser(functions, "softmax", (1.0 / temperature,), sharp=temperature != 1.0)
+    if type(part) is TopK:
+        return Normaliser((of.softmax_weight, of.softmax_slope), "softmax", total=float(part.keys), takes_some=True)
     if type(part) is Relu:
         functions = (of.relu_weight, of.relu_slope)
         if part.divisor is None:
@@ -108,15 +112,10 @@ def normaliser(part: Any) -> Normaliser:
 
 def score(part: Any) -> ScorePiece:
     """The score of a reduced part, as a piece."""
-    own = _piece(part)
+    own = piece_of("score", unwrapped(part))
     if own is not None:
         return own
     return ScorePiece(scores.inner_product, scores.of_inner_product, getattr(part, "scale", 1.0))
-
-
-def _piece(part: Any) -> Any:
-    make = optional_method(unwrapped(part), "piece")
-    return None if make is None else make()
 
 
 def _some(function: Any) -> tuple[Any, ...]:
@@ -146,6 +145,8 @@ class Problem:
     ragged: bool
     mask_kind: Any
     mask: tuple[Any, ...]
+    allowed: MaskPiece | None = None
+    bias_piece: PositionPiece | None = None
     line: tuple[Any, ...] = ()
     relative: Tensor | None = None
     relative_values: Tensor | None = None
@@ -183,7 +184,10 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
     )
     biases = []
     for scheme in schemes(reduced.parts.position):
-        if isinstance(scheme, OffsetBias):
+        piece = piece_of("position", scheme)
+        if piece is not None:
+            found.bias_piece = piece
+        elif isinstance(scheme, OffsetBias):
             biases.append(scheme)
         elif type(scheme) is RelativeKeys:
             found.relative = scheme.table
@@ -240,28 +244,31 @@ def _seed_state(seed: int) -> int:
     return x ^ (x >> 16)
 
 
-def mask_of(request: Request) -> tuple[Any, tuple[Any, ...]]:
-    """How the mask says which keys a row may see, and the operands of that."""
+def mask_of(request: Request) -> tuple[Any, tuple[Any, ...], MaskPiece | None]:
+    """How the mask says which keys a row may see, the operands of that, and the piece that says which of them."""
     mask, sizes = request.parts.mask, request.sizes
     if graph_of(request) is not None:  # the kernels along its edges don't ask
-        return tiles.EVERYTHING, ()
+        return tiles.EVERYTHING, (), None
     # A mask with tensors would have to be looked at.
     if type(mask) is Dense or (not operands(mask) and request.hides_nothing):
-        return tiles.EVERYTHING.value, ()
+        return tiles.EVERYTHING.value, (), None
     if not sizes.ragged and type(mask) is Causal:
-        return tiles.BAND.value, (FAR, 0)
+        return tiles.BAND.value, (FAR, 0), None
     if not sizes.ragged and type(mask) is Window:
-        return tiles.BAND.value, (min(mask.before, FAR), min(mask.after, FAR))
+        return tiles.BAND.value, (min(mask.before, FAR), min(mask.after, FAR)), None
+    piece = piece_of("mask", mask)
+    if piece is not None and type(mask).spans is Mask.spans:
+        return tiles.SOME.value, (), piece
     device, geometry = request.query.device, request.known.geometry
     name = "row_intervals", stream_of(device)
     if name not in geometry:
         geometry[name] = kept_intervals(mask, sizes, device)
     starts, stops, exact = geometry[name]
-    if not exact:
-        return tiles.TABLE.value, ()
+    if not exact and piece is None:
+        return tiles.TABLE.value, (), None
     kind = tiles.INTERVAL.value if len(starts) == 1 else tiles.TWO_INTERVALS.value
     items, rows = starts.shape[1:]
-    return kind, (starts, stops, rows if items > 1 else 0, items * rows)
+    return kind, (starts, stops, rows if items > 1 else 0, items * rows), None if exact else piece
 
 
 def table(request: Request, rows: slice, tile: tuple[int, int]) -> tuple[Any, ...]:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
+from regard.attention.engines.triton.arithmetic import scalar
+
 __all__ = [
     "BAND",
     "COUNT",
@@ -20,6 +22,7 @@ __all__ = [
     "LOG_COUNT",
     "NUMBER",
     "SOFTMAX",
+    "SOME",
     "TABLE",
     "THRESHOLD",
     "TWO_INTERVALS",
@@ -61,6 +64,7 @@ BAND = tl.constexpr(1)
 INTERVAL = tl.constexpr(2)
 TWO_INTERVALS = tl.constexpr(3)
 TABLE = tl.constexpr(4)
+SOME = tl.constexpr(5)  # a piece alone
 
 FAR = tl.constexpr(1 << 30)
 
@@ -75,6 +79,9 @@ class Kind(NamedTuple):
         centred: whether a row has a given sum, so that its slopes' mean is taken from the gradient of its weights.
         sharp: whether scores are multiplied by the normaliser's number.
         mask: how the mask says which keys a row may see.
+        allowed: a function that says which of these it may see, if not all.
+        bias: a function of positions that is added to the scores, if there is one, and if its number is trained, the
+            derivative by that.
         others: functions that add something to the scores.
         relative: how many vectors of relative positions keys have; 0: none.
         relative_values: likewise of values.
@@ -101,6 +108,8 @@ class Kind(NamedTuple):
     centred: Any
     sharp: Any
     mask: Any
+    allowed: Any
+    bias: Any
     others: Any
     relative: Any
     relative_values: Any
@@ -135,8 +144,11 @@ class Call(NamedTuple):
         shift: what to add to a query's number to get its position among the keys; a number, or one for each item.
         scale: the factor of the products.
         score_numbers, numbers: two numbers each of score and normaliser, or one for each head.
-        search: what a row sums to, and how far its threshold lies below its highest score at most.
+        search: what a row sums to, and how far its threshold lies below its highest score at most; or how many keys
+            of a row are taken.
+        limits: where the limits of each row are that say which keys are taken, if not all: see top_keys.py.
         mask: the operands of the mask.
+        allowed_numbers, bias_numbers: two numbers each of the functions of mask and position, or one for each head.
         line: a bias for each distance: where they are, from head to head, and the place of distance 0.
         products, value_products: (row, 2 reach + 1), the products of a query, or of the gradient of its output,
             with the vector of each relative position.
@@ -162,7 +174,10 @@ class Call(NamedTuple):
     score_numbers: Any
     numbers: Any
     search: Any
+    limits: Any
     mask: Any
+    allowed_numbers: Any
+    bias_numbers: Any
     line: Any
     products: Any
     value_products: Any
@@ -347,6 +362,8 @@ def phases_of(rows, call, STEP: tl.constexpr, KIND: tl.constexpr):
         full = tl.max(tl.where(here, tl.where(rows.start < rows.stop, rows.start, FAR), 0), 0)
         full_end = tl.min(tl.where(here, rows.stop, FAR), 0) // STEP * STEP
         full = (tl.minimum(full, keys) + STEP - 1) // STEP * STEP
+        if len(KIND.allowed) > 0:
+            full_end = full
         none = full >= full_end
         return first, tl.where(none, last, full), tl.where(none, last, full_end), last
     elif KIND.mask == TWO_INTERVALS:
@@ -383,6 +400,8 @@ def rows_whose_intervals_meet(columns, batch, shift, call, STEP: tl.constexpr, K
         full_end = tl.minimum(full_end, tl.min(tl.where(is_full | (tile < full), FAR, tile), 0))
     last = tl.minimum(last, queries)
     full_end = tl.minimum(full_end, queries // STEP * STEP)
+    if len(KIND.allowed) > 0:
+        full_end = full
     none = full >= full_end
     return first, tl.where(none, last, full), tl.where(none, last, full_end), last
 
@@ -426,7 +445,7 @@ def reaches(rows, columns, head, call, KIND: tl.constexpr):
     """Whether a tile may hold an allowed pair, by a table of tiles or the intervals of its rows."""
     if KIND.mask == TABLE:
         return is_seen(rows, columns, head, call, KIND)
-    elif KIND.mask == EVERYTHING:
+    elif KIND.mask == EVERYTHING or KIND.mask == SOME:
         return True
     else:
         low, high = tl.min(columns, 0), tl.max(columns, 0)
@@ -441,6 +460,10 @@ def shown_pairs(rows, columns, head, call, KIND: tl.constexpr, TURNED: tl.conste
     """Which pairs of a tile are allowed."""
     row, column = by_row(rows.numbers, TURNED), by_column(columns, TURNED)
     there = (column < call.keys) & (row < call.queries)
+    if len(KIND.allowed) > 0:
+        a = scalar(call.allowed_numbers[0], head.head, KIND.wide)
+        b = scalar(call.allowed_numbers[1], head.head, KIND.wide)
+        there &= KIND.allowed[0](head.batch, head.head, row, row + head.shift, column, a, b) != 0
     if KIND.mask == TABLE:
         mask = call.mask
         place = head.batch.to(tl.int64) * mask[1] + head.head.to(tl.int64) * mask[2]
