@@ -47,6 +47,7 @@ from regard.attention.engines import triton
 from regard.attention.engines.triton.tiling import Tiling
 from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.summarise import Summary
 from regard.errors import RefusedError
 
 F64 = torch.float64
@@ -315,6 +316,8 @@ LOOKING = (
     "edges", "edges by item", "edges & lengths", "edges | window", "~edges & lengths", "blocks", "blocks & causal",
     "~(window | blocks)", "bigbird & lengths",
 )  # fmt: skip
+# Whose edges are computed one by one.
+GRAPHS = "edges", "edges by item"
 LAUNCHES = [
     pytest.param(case, dtype, marks=[pytest.mark.xfail(strict=True)] if case.mask in LOOKING else [])
     for case, dtype in zip(
@@ -367,6 +370,7 @@ class TestLaunches:
             "outputs": ("forward", "merge"),
             "gradients": ("backward_of_keys", "backward_of_pairs", "backward_of_queries"),
             "additive": ("lay_out",),
+            "summaries": ("summarise_columns", "summarise_rows"),
         }
         for module, own in names.items():
             kernels = importlib.import_module(f"regard.attention.engines.triton.{module}")
@@ -395,6 +399,21 @@ class TestLaunches:
         beside = "lay_out", "backward_of_pairs"
         three = [name for name in launched if name not in beside]
         assert three == ["forward", "backward_of_queries", "backward_of_keys"]
+
+    @pytest.mark.parametrize(("case", "dtype"), [one for one in LAUNCHES if one.values[0].mask not in GRAPHS], ids=str)
+    def test_nor_does_a_summary(self, case, dtype, launched):
+        call = elsewhere(case.make(dtype), torch.device("meta"))
+        selected = torch.zeros(2, dtype=torch.long, device="meta")
+        found = Summary(**triton.summarise(request_of(call), 5, 4, selected))
+        batch, heads, queries, keys = *call.query.shape[:3], call.key.shape[2]
+        shapes = {name: tuple(getattr(found, name).shape[2:]) for name in Summary.__dataclass_fields__}
+        assert shapes == {
+            "top_index": (queries, 5), "top_weight": (queries, 5), "entropy": (queries,), "received": (keys,),
+            "pooled": (4, 4), "pooled_max": (4, 4), "distance": (queries,), "zeros": (queries,), "rows": (2, keys),
+        }  # fmt: skip
+        assert all(getattr(found, name).shape[:2] == (batch, heads) for name in shapes)
+        assert {getattr(found, name).dtype for name in shapes} == {torch.long, torch.float32}
+        assert [name for name in launched if name != "lay_out"] == ["forward", "summarise_rows", "summarise_columns"]
 
 
 def elsewhere(call: Arguments, device: torch.device) -> Arguments:

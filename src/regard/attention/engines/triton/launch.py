@@ -31,12 +31,17 @@ from regard.attention.user_parts import unwrapped
 __all__ = [
     "LARGEST",
     "backward",
+    "call_of",
     "dropout_of",
     "forward",
     "gradient_of_normaliser",
     "gradients_of_numbers",
+    "kind_of",
     "number",
+    "readable",
+    "slabs_of",
     "sources",
+    "tiling_of",
     "tolerance",
     "two",
 ]
@@ -70,15 +75,15 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     sums = output
     if of_values is not None:
         sums = query.new_zeros(batch, heads, queries, of_values.shape[-2], dtype=wide)
-    size = _tiling(found, query, value, "forward")
+    size = tiling_of(found, query, value, "forward")
     splits = _splits(found, size, batch * heads)
     parts: tuple[Tensor, ...] = (output, whole, *rows)
     if splits > 1:
         part = query.new_empty(splits, batch * heads, queries, width, dtype=wide)
         parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
-    call, kind = _call(found, query, key, value, unreduced), _kind(found, size, query, value)
+    call, kind = call_of(found, query, key, value, unreduced), kind_of(found, size, query, value)
     saves_whole = whole is not output
-    for share in _slabs(found, call, size):
+    for share in slabs_of(found, call, size):
         grid = triton.cdiv(share.last_row - share.first_row, size.rows) * batch * heads, splits
         outputs.forward[grid](
             share, *parts, sums, KIND=kind, SAVES=saves_whole and splits == 1, SPLITS=splits, **size.options
@@ -130,13 +135,13 @@ def _backward(
     wide, keys = found.wide, key.shape[2]
     if 0 in grad_output.stride():
         grad_output = grad_output.contiguous()
-    grad_output = _readable(grad_output.to(query.dtype))
-    size, size_of_keys = (_tiling(found, query, value, kernel) for kernel in ("queries", "keys"))
+    grad_output = readable(grad_output.to(query.dtype))
+    size, size_of_keys = (tiling_of(found, query, value, kernel) for kernel in ("queries", "keys"))
     programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
-    call = _call(
+    call = call_of(
         found, query, key, value, unreduced, grad_output, scratch=batch * max(programs) * size.rows * size.columns
     )
-    kind = _kind(found, size, query, value)
+    kind = kind_of(found, size, query, value)
     mean = torch.empty_like(highest)
     nothing = mean
     grad_query = query.new_empty(query.shape)
@@ -159,7 +164,7 @@ def _backward(
         grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
     grad_value = value.new_zeros(value.shape, dtype=wide if adds else value.dtype)
     strides = grad_output.stride()[:3]
-    for share in _slabs(found, call, size):
+    for share in slabs_of(found, call, size):
         row_tiles = triton.cdiv(share.last_row - share.first_row, size.rows)
         gradients.backward_of_queries[(row_tiles * batch * heads,)](
             share,
@@ -227,7 +232,7 @@ def _backward(
     )
 
 
-def _call(
+def call_of(
     found: Problem,
     query: Tensor,
     key: Tensor,
@@ -265,7 +270,7 @@ def _call(
     )
 
 
-def _kind(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
+def kind_of(found: Problem, size: Tiling, query: Tensor, value: Tensor) -> Kind:
     """What the kernels of a request are compiled for, which calls of one signature have in common."""
     known = found.request.known.form
     name = "triton", size, found.mask_kind, found.ragged, found.precision
@@ -315,7 +320,7 @@ def sources(functions: tuple[Any, ...]) -> str:
     return hashlib.sha256("".join(keys).encode()).hexdigest()[:16]
 
 
-def _tiling(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
+def tiling_of(found: Problem, query: Tensor, value: Tensor, kernel: str) -> Tiling:
     is_additive = _activation(found) != _NONE
     return tiling(found.mask_kind == _TABLE, query, value, kernel, additive=is_additive)
 
@@ -372,10 +377,10 @@ def _by_feature(sums: Tensor, vector: Tensor) -> Tensor:
 
 def _three(request: Request) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value as kernels read them."""
-    return _readable(request.query), _readable(request.key), _readable(request.value)
+    return readable(request.query), readable(request.key), readable(request.value)
 
 
-def _readable(tensor: Tensor) -> Tensor:
+def readable(tensor: Tensor) -> Tensor:
     """A tensor with neighbouring features next to each other in memory, and strides in eights if its size is one."""
     *strides, last = tensor.stride()
     if last != 1 or (
@@ -408,7 +413,7 @@ def _rows_at_once(found: Problem, size: Tiling) -> int:
     return max(PAIRS_AT_ONCE // of_row // size.rows, 1) * size.rows
 
 
-def _slabs(found: Problem, call: Call, size: Tiling) -> Iterator[Call]:
+def slabs_of(found: Problem, call: Call, size: Tiling) -> Iterator[Call]:
     """The launches of a request: one, or where the mask is a table, one for each part of it."""
     if found.mask_kind != _TABLE:
         yield call
