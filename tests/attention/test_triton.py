@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from attention import compiled_checks
 from attention.cases import (
@@ -298,6 +299,19 @@ class TestInputs:
         torch.testing.assert_close(torch.autograd.grad(output, three, above), expected)
 
 
+class Made(TorchDispatchMode):
+    """How many numbers of results there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.count += sum(each.numel() for each in tree_leaves(result) if isinstance(each, Tensor))
+        return result
+
+
 class Copies(TorchDispatchMode):
     """Which inputs were copied."""
 
@@ -414,6 +428,19 @@ class TestLaunches:
         assert all(getattr(found, name).shape[:2] == (batch, heads) for name in shapes)
         assert {getattr(found, name).dtype for name in shapes} == {torch.long, torch.float32}
         assert [name for name in launched if name != "lay_out"] == ["forward", "summarise_rows", "summarise_columns"]
+
+    @pytest.mark.usefixtures("launched")
+    @pytest.mark.parametrize("mask", ["causal", "no_self"])
+    def test_the_memory_of_a_summary_is_linear(self, mask):
+        made = []
+        for length in (4096, 8192):
+            call = elsewhere(arguments(length, dtype=torch.float32, mask=mask), torch.device("meta"))
+            request = request_of(call)
+            with torch.no_grad(), Made() as numbers:
+                triton.summarise(request, 8, 64, None)
+            made.append(numbers.count)
+        assert made[0] < 4096 * (8 + 64) * 8
+        assert made[1] <= 2 * made[0]
 
 
 def elsewhere(call: Arguments, device: torch.device) -> Arguments:
