@@ -39,3 +39,13 @@ def cubic(score, found, keys, a, b):
 def of_cubic(score, weight, found, keys, a, b):
     above = tl.maximum((score - found) / 4.0, 0.0)
     return 0.75 * above * above
+
+
+@triton.jit
+def negative(score, found, keys, a, b):
+    return -tl.where(score > 0.0, score, 0.0) * found
+
+
+@triton.jit
+def of_negative(score, weight, found, keys, a, b):
+    return tl.where(score > 0.0, -found, 0.0)

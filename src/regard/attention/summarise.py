@@ -99,9 +99,9 @@ def summarise(
         top: how many of the largest weights of each row to keep.
         pool: how many cells the pooled maps have at most, along the queries and along the keys.
         rows: the row numbers of queries whose weights are returned in full.
-        engine: "jit" (compiled, on a CPU), "triton" (kernels for a GPU: what the engine of this name can compute, but
-            for the edges of a graph, and for `top` up to 64), "blocked" (plain PyTorch, on every device), or "auto":
-            the first that can.
+        engine: "jit" (compiled, on a CPU), "triton" (on a GPU: kernels for what `attend` computes by the engine of this
+            name, without the edges of a graph, and for `top` up to 64), "blocked" (plain PyTorch, on every device), or
+            "auto": the first that can.
 
     Raises:
         ArgumentError: an argument can't be used.
