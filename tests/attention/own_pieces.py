@@ -43,9 +43,9 @@ def of_cubic(score, weight, found, keys, a, b):
 
 @triton.jit
 def negative(score, found, keys, a, b):
-    return -tl.where(score > 0.0, score, 0.0) * found
+    return tl.where(score > found, -score, 0.0 * score)
 
 
 @triton.jit
 def of_negative(score, weight, found, keys, a, b):
-    return tl.where(score > 0.0, -found, 0.0)
+    return tl.where(score > found, -1.0, 0.0)

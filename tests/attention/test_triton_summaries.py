@@ -15,10 +15,11 @@ from torch import Tensor
 from attention.cases import HEADS, MASK_EXAMPLES, TILES_OF_16, Case, covering, numbers, shifted
 from attention.comparing import request_of
 from attention.interpreting import interpret
+from attention.test_pieces import Cubic
 from attention.test_poison import POISONS, hidden, poisoned, visible
 from attention.test_summarise import FIELDS, allowed_in, defined
 from attention.test_triton import MASKS, POSITIONS, SCORES, WEIGHTS, cut, in_turn
-from regard.attention import Causal, Documents, Edges, Lengths, NormaliserPiece, Softmax, Window, weigh
+from regard.attention import Additive, Causal, Documents, Edges, Lengths, NormaliserPiece, Softmax, Window, weigh
 from regard.attention.engines import triton
 from regard.attention.summarise import Summary, summarise
 from regard.errors import RefusedError
@@ -157,10 +158,18 @@ def test_lengths_about_the_edges_of_tiles(call, size):
     hold_to_blocked(*pair(*size), **CALLS[call](*size), top=3, pool=3, rows=[queries - 1, 0])
 
 
-@pytest.mark.parametrize("mask", [None, "own function"])
 @pytest.mark.parametrize("pool", [1, 7, 64])
-def test_cells_about_the_edges_of_tiles(pool, mask):
-    hold_to_blocked(*pair(19, 21), mask=shifted if mask else None, top=1, pool=pool)
+@pytest.mark.parametrize("score", ["scaled_dot", "additive"])
+def test_cells_about_the_edges_of_tiles(score, pool):
+    """Also where a tile of a table of pairs is empty, and where tiles are read from multiples of 16."""
+    query, key = pair(35, 21)
+    parts = {"score": Additive(numbers(5, seed=63, grad=False))} if score == "additive" else {"mask": beside}
+    hold_to_blocked(query, key, **parts, top=1, pool=pool)
+
+
+def beside(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    """A mask of a user's own that leaves tiles out."""
+    return (query // 16 != key // 16) & ((query + key) % 3 != 0)
 
 
 @pytest.mark.parametrize("call", ["causal", "own function, hard", "documents, relu"])
@@ -178,11 +187,12 @@ def summary_launch() -> Any:
     return importlib.import_module("regard.attention.engines.triton.summary_launch")
 
 
-def test_a_table_of_pairs_is_held_a_few_rows_at_a_time(monkeypatch):
+@pytest.mark.parametrize("weights", ["relu", "sigmoid"])
+def test_a_table_of_pairs_is_held_a_few_rows_at_a_time(weights, monkeypatch):
     monkeypatch.setattr(launch(), "PAIRS_AT_ONCE", 1)
     query, key = pair(35, 17)
     key[:, :, 7] = torch.nan  # which a later part of the table must not cover
-    hold_to_blocked(query, key, mask=shifted, weights="relu", top=3, pool=3, rows=[34, 1])
+    hold_to_blocked(query, key, mask=shifted, weights=weights, top=3, pool=3, rows=[34, 1])
 
 
 class TestTop:
@@ -233,17 +243,22 @@ class Negative:
     """A normaliser of a user's own whose weights are negative, or minus zero, which equals zero."""
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
-        return -scores.clamp(min=0.0)
+        return torch.where(scores > 0.3, -scores, 0.0)
 
     def piece(self) -> NormaliserPiece:
         pieces = importlib.import_module("attention.own_pieces")
-        return NormaliserPiece(pieces.negative, pieces.of_negative, numbers=(1.0,))
+        return NormaliserPiece(pieces.negative, pieces.of_negative, numbers=(0.3,))
 
 
 def test_negative_weights_of_a_users_own():
-    query, key = pair(5, 20)
-    key[:, :, 9:] = torch.tensor([-1.0, 1.0, 1.0, 1.0, 1.0]).double()
-    hold_to_blocked(query, key, weights=Negative(), mask="causal", top=9, pool=3, rows=[3])
+    hold_to_blocked(*pair(5, 20), weights=Negative(), mask="causal", top=18, pool=3, rows=[3])
+
+
+def test_a_row_without_a_threshold_shows_it():
+    """Though the piece of a user's own passes over NaN."""
+    found = summarise(*pair(3, 4), weights=Cubic(1e-3), top=2, engine="triton")
+    assert found.top_weight.isnan().all()
+    assert found.entropy.isnan().all()
 
 
 class TestHidden:
