@@ -383,6 +383,7 @@ class TestLaunches:
             "gradients": ("backward_of_keys", "backward_of_pairs", "backward_of_queries"),
             "additive": ("lay_out",),
             "summaries": ("summarise_columns", "summarise_rows"),
+            "edge_kernels": (),  # which is imported while the interpreter is on
         }
         for module, own in names.items():
             kernels = importlib.import_module(f"regard.attention.engines.triton.{module}")
