@@ -58,6 +58,7 @@ WORK: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 LENGTH, HEADS = 256, 2
 KERNELS = "forward", "backward_of_queries", "backward_of_keys"
+OF_SUMMARIES = "summarise_rows", "summarise_columns"
 
 
 def ring() -> Edges:
@@ -130,12 +131,13 @@ class Card:
 
 
 def compiled(row: Row) -> list[Compiled]:
-    """The kernels of one call and its gradient."""
+    """The kernels of one call, its gradient, and the summary of its weights."""
     from triton.runtime import driver
     from triton.runtime.jit import JITFunction
 
+    from regard.attention.engines import triton
     from regard.attention.engines.triton import guarded
-    from regard.attention.engines.triton.edges import launcher
+    from regard.attention.engines.triton.edges import graph_of, launcher
 
     driver.set_active(Card(row.capability))
     found: list[Compiled] = []
@@ -169,9 +171,13 @@ def compiled(row: Row) -> list[Compiled]:
         with torch.no_grad():
             output, *saved = launch.forward(request, saves=True)
             launch.backward(request, torch.zeros_like(output), saved)
+            of_call = len(found)
+            if graph_of(request) is None:
+                triton.summarise(request, 8, 64, torch.zeros(1, dtype=torch.long))
     finally:
         JITFunction.run = launching
-    return found
+    # For a summary, the forward pass runs with values of one number.
+    return found[:of_call] + [kernel for kernel in found[of_call:] if kernel.kernel in OF_SUMMARIES]
 
 
 def resources(cubin: bytes) -> tuple[int, int]:

@@ -85,3 +85,13 @@ def slope_of_times(product, a, b):
 @triton.jit
 def by_a_of_times(product, a, b):
     return product
+
+
+@triton.jit
+def negative(score, found, keys, a, b):
+    return tl.where(score > found, -score, 0.0 * score)
+
+
+@triton.jit
+def of_negative(score, weight, found, keys, a, b):
+    return tl.where(score > found, -1.0, 0.0)

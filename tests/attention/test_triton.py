@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from attention import compiled_checks
 from attention.cases import (
@@ -48,6 +49,7 @@ from regard.attention.engines.triton.edges import launcher
 from regard.attention.engines.triton.tiling import Tiling
 from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.summarise import Summary
 from regard.errors import RefusedError
 
 F64 = torch.float64
@@ -299,6 +301,19 @@ class TestInputs:
         torch.testing.assert_close(torch.autograd.grad(output, three, above), expected)
 
 
+class Made(TorchDispatchMode):
+    """How many numbers of results there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.count += sum(each.numel() for each in tree_leaves(result) if isinstance(each, Tensor))
+        return result
+
+
 class Copies(TorchDispatchMode):
     """Which inputs were copied."""
 
@@ -369,6 +384,8 @@ class TestLaunches:
             "outputs": ("forward", "merge"),
             "gradients": ("backward_of_keys", "backward_of_pairs", "backward_of_queries"),
             "additive": ("lay_out",),
+            "summaries": ("summarise_columns", "summarise_rows"),
+            "edge_kernels": (),  # which is imported while the interpreter is on
         }
         for module, own in names.items():
             kernels = importlib.import_module(f"regard.attention.engines.triton.{module}")
@@ -397,6 +414,37 @@ class TestLaunches:
         beside = "lay_out", "backward_of_pairs"
         three = [name for name in launched if name not in beside]
         assert three == ["forward", "backward_of_queries", "backward_of_keys"]
+
+    # Of one item, a list of graphs is one graph, which a summary leaves to `blocked`.
+    @pytest.mark.parametrize(
+        ("case", "dtype"), [one for one in LAUNCHES if one.values[0].mask != "edges by item"], ids=str
+    )
+    def test_nor_does_a_summary(self, case, dtype, launched):
+        call = elsewhere(case.make(dtype), torch.device("meta"))
+        selected = torch.zeros(2, dtype=torch.long, device="meta")
+        found = Summary(**triton.summarise(request_of(call), 5, 4, selected))
+        batch, heads, queries, keys = *call.query.shape[:3], call.key.shape[2]
+        shapes = {name: tuple(getattr(found, name).shape[2:]) for name in Summary.__dataclass_fields__}
+        assert shapes == {
+            "top_index": (queries, 5), "top_weight": (queries, 5), "entropy": (queries,), "received": (keys,),
+            "pooled": (4, 4), "pooled_max": (4, 4), "distance": (queries,), "zeros": (queries,), "rows": (2, keys),
+        }  # fmt: skip
+        assert all(getattr(found, name).shape[:2] == (batch, heads) for name in shapes)
+        assert {getattr(found, name).dtype for name in shapes} == {torch.long, torch.float32}
+        assert [name for name in launched if name != "lay_out"] == ["forward", "summarise_rows", "summarise_columns"]
+
+    @pytest.mark.usefixtures("launched")
+    @pytest.mark.parametrize("mask", ["causal", "no_self"])
+    def test_the_memory_of_a_summary_is_linear(self, mask):
+        made = []
+        for length in (4096, 8192):
+            call = elsewhere(arguments(length, dtype=torch.float32, mask=mask), torch.device("meta"))
+            request = request_of(call)
+            with torch.no_grad(), Made() as numbers:
+                triton.summarise(request, 8, 64, None)
+            made.append(numbers.count)
+        assert made[0] < 4096 * (8 + 64) * 8
+        assert made[1] <= 2 * made[0]
 
 
 def elsewhere(call: Arguments, device: torch.device) -> Arguments:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.engines import blocked, jit
+from regard.attention.engines import blocked, jit, triton
 from regard.attention.engines.blocked.reference import tile_weights
 from regard.attention.engines.blocked.summaries import TileSummary, summarise_tile
 from regard.attention.engines.blocked.tile import take
@@ -99,7 +99,9 @@ def summarise(
         top: how many of the largest weights of each row to keep.
         pool: how many cells the pooled maps have at most, along the queries and along the keys.
         rows: the row numbers of queries whose weights are returned in full.
-        engine: "jit" (compiled, on a CPU), "blocked" (plain PyTorch, on every device), or "auto": the first that can.
+        engine: "jit" (compiled, on a CPU), "triton" (on a GPU: kernels for what `attend` computes by the engine of this
+            name, without the edges of a graph, and for `top` up to 64), "blocked" (plain PyTorch, on every device), or
+            "auto": the first that can.
 
     Raises:
         ArgumentError: an argument can't be used.
@@ -146,8 +148,11 @@ def summarise(
         seed=0,
     )
     selected = selected_rows(rows, query.shape[2], query.device)
-    compiled = _compiles(request, engine)
+    chosen = _chosen(request, engine, top)
     with torch.no_grad(), no_autocast(query):
+        if chosen == "triton":
+            return Summary(**triton.summarise(request, top, pool, selected))
+        compiled = chosen == "jit"
         request = request.expanded
         totals = _Totals(request, top, pool, selected)
         passes = _compiled("summaries").summarise_tile if compiled else summarise_tile
@@ -255,18 +260,26 @@ def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index,
         yield tile, at, allowed, weights
 
 
-def _compiles(request: Request, engine: str) -> bool:
-    """Whether the passes over a tile are compiled code."""
-    if engine not in ("auto", "jit", "blocked"):
-        raise UnknownNameError("engine", engine, ["auto", "jit", "blocked"])
-    if engine == "blocked":
-        return False
-    reason = "its kernels run on the CPU" if request.query.device.type != "cpu" else jit.missing()
-    if reason is not None and engine == "jit":
+def _chosen(request: Request, engine: str, top: int) -> str:
+    """The engine that is named, or the first that can."""
+    engines = "jit", "triton", "blocked"
+    if engine not in ("auto", *engines):
+        raise UnknownNameError("engine", engine, ["auto", *engines])
+    on_cpu = request.query.device.type == "cpu"
+    if engine == "auto":
+        # As in `attend`, Triton's interpreter runs only where it is asked for.
+        reason = jit.missing() if on_cpu else triton.refuse_summary(request, top)
+        return "blocked" if reason is not None else "jit" if on_cpu else "triton"
+    reason = None
+    if engine == "jit":
+        reason = jit.missing() if on_cpu else "its kernels run on the CPU"
+    elif engine == "triton":
+        reason = triton.refuse_summary(request, top)
+    if reason is not None:
         raise RefusedError(
-            f"`engine` 'jit' can't do this request: {reason}. Use engine='auto', which takes one that can."
+            f"`engine` {engine!r} can't do this request: {reason}. Use engine='auto', which takes one that can."
         )
-    return reason is None
+    return engine
 
 
 def _compiled(name: str) -> Any:

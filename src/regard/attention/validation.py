@@ -171,9 +171,10 @@ def selected_rows(rows: Sequence[int] | Tensor | None, queries: int, device: tor
     """
     if rows is None:
         return None
-    selected = torch.as_tensor(rows, device=device)
+    # A list is checked where it is, so that a GPU isn't waited for.
+    selected = torch.as_tensor(rows, device=rows.device if isinstance(rows, Tensor) else "cpu")
     if not selected.numel():  # an empty list has no dtype
-        return selected.reshape(-1).long()
+        return selected.reshape(-1).to(device, torch.long)
     if selected.ndim != 1 or selected.is_floating_point() or selected.dtype == torch.bool:
         raise ArgumentError(
             f"`rows` must be a list of query numbers, but is {selected.dtype} of shape {tuple(selected.shape)}."
@@ -183,4 +184,4 @@ def selected_rows(rows: Sequence[int] | Tensor | None, queries: int, device: tor
             f"`rows` must be numbers of queries from 0 to {queries - 1}, "
             f"but they range from {int(selected.min())} to {int(selected.max())}."
         )
-    return selected.long()
+    return selected.to(device, torch.long)

@@ -5,6 +5,7 @@ distance. The kernels' modules import Triton, which PyTorch brings on a machine 
 Triton's interpreter is on (TRITON_INTERPRET=1), it takes tensors on a CPU too, to check what it computes.
 """
 
+import dataclasses
 import importlib
 import os
 from functools import cache
@@ -43,12 +44,15 @@ __all__ = [
     "lacks",
     "missing",
     "refuse",
+    "refuse_summary",
     "run",
     "seconds",
+    "summarise",
 ]
 
 _NORMALISERS = (Softmax, Relu, Sigmoid, Entmax, Sparsemax, Budget, TopK, Hard)
 _LARGEST_SIZE = 256
+_LARGEST_TOP = 64
 _ON_H100 = 3e14  # multiply-adds per second of softmax in bfloat16
 
 
@@ -77,6 +81,15 @@ def refuse(request: Request) -> str | None:
     if request.dropout >= 1.0:
         return "its dropout leaves something"
     return lacks(request) or missing()
+
+
+def refuse_summary(request: Request, top: int) -> str | None:
+    """Why the kernels can't summarise the weights of this request, or None. Its value is of no matter."""
+    if top > _LARGEST_TOP:
+        return f"its kernels find at most the {_LARGEST_TOP} largest weights of a row"
+    if graph_of(request) is not None:
+        return "its kernels along the edges of a graph give no summary"
+    return refuse(dataclasses.replace(request, value=request.key[..., :1]))
 
 
 def _refuses(query: Tensor) -> str | None:
@@ -205,6 +218,12 @@ def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value)."""
     with on_device_of(request.query):
         return launcher(request).forward(request, saves=False)[0]
+
+
+def summarise(request: Request, top: int, pool: int, selected: Tensor | None) -> dict[str, Tensor]:
+    """The fields of a `Summary` of the weights, each (batch, head, ...)."""
+    with on_device_of(request.query):
+        return _module("summary_launch").summarise(request, top, pool, selected)
 
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:

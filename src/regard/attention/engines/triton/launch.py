@@ -41,6 +41,7 @@ __all__ = [
     "kind_of",
     "number",
     "readable",
+    "slabs_of",
     "sources",
     "tiling_of",
     "tolerance",
@@ -91,7 +92,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
         parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
     call, kind = call_of(found, query, key, value, unreduced, limits), kind_of(found, size, query, value)
     saves_whole = whole is not output
-    for share in _slabs(found, call, size):
+    for share in slabs_of(found, call, size):
         grid = triton.cdiv(share.last_row - share.first_row, size.rows) * batch * heads, splits
         outputs.forward[grid](
             share, *parts, sums, KIND=kind, SAVES=saves_whole and splits == 1, SPLITS=splits, **size.options
@@ -210,7 +211,7 @@ def _backward(
         grad_key = key.new_zeros(key.shape, dtype=wide if adds else key.dtype)
     grad_value = value.new_zeros(value.shape, dtype=wide if adds else value.dtype)
     strides = grad_output.stride()[:3]
-    for share in _slabs(found, call, size):
+    for share in slabs_of(found, call, size):
         row_tiles = triton.cdiv(share.last_row - share.first_row, size.rows)
         gradients.backward_of_queries[(row_tiles * batch * heads,)](
             share,
@@ -479,7 +480,7 @@ def _rows_at_once(found: Problem, size: Tiling) -> int:
     return max(PAIRS_AT_ONCE // of_row // size.rows, 1) * size.rows
 
 
-def _slabs(found: Problem, call: Call, size: Tiling) -> Iterator[Call]:
+def slabs_of(found: Problem, call: Call, size: Tiling) -> Iterator[Call]:
     """The launches of a request: one, or where the mask is a table, one for each part of it."""
     if found.mask_kind != _TABLE:
         yield call
