@@ -143,7 +143,7 @@ def _replace_gradients(
         found_rows,
         mean,
         grads[0],
-        *[nothing] * 6,
+        *[nothing] * 7,
         found.buckets,
         found.slopes,
         KIND=kind,
