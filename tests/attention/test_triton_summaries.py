@@ -330,7 +330,7 @@ def test_what_it_leaves_to_blocked(monkeypatch):
         ({"top": 65}, "at most the 64 largest weights of a row"),
         ({"mask": Edges([[0], [1]])}, "along the edges of a graph"),
         ({"score": lambda q, k: q @ k.mT}, "no kernel for the score"),
-        ({"weights": "top_k"}, "no kernel for the normaliser"),
+        ({"weights": lambda scores, allowed: scores.softmax(-1)}, "no kernel for the normaliser"),
     ):
         with pytest.raises(RefusedError, match=f"`engine` 'triton' can't do this request: .*{reason}"):
             summarise(query, key, **arguments, engine="triton")
