@@ -12,8 +12,7 @@ import filelock
 import pytest
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
-from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, stack_module_state, vmap
+from torch.func import functional_call, grad, hessian, jacrev, jvp, stack_module_state, vmap
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
@@ -115,19 +114,6 @@ class TestDerivatives:
 
         scale = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
         assert_close(grad(run)(scale.detach()), torch.autograd.grad(run(scale, "dense"), scale)[0])
-
-    @pytest.mark.parametrize("transform", [jacfwd, hessian, lambda f: lambda x: jvp(f, (x,), (x,))])
-    def test_forward_mode_is_refused(self, transform, three):
-        query, key, value = three
-        for parts in ({}, {"weights": "entmax"}, {"weights": "relu"}):
-            with pytest.raises(RefusedError, match="forward mode"):
-                transform(lambda q, parts=parts: loss(attend(q, key, value, **parts)))(query)
-
-    def test_dual_numbers_are_refused(self, three):
-        query, key, value = three
-        for parts in ({}, {"weights": "entmax"}, {"score": lambda q, k: q @ k.mT}):
-            with forward_ad.dual_level(), pytest.raises(RefusedError, match="forward mode"):
-                attend(forward_ad.make_dual(query, key), key, value, **parts)
 
     @pytest.mark.parametrize("of", range(3))
     @pytest.mark.parametrize("mask", [None, "causal"])

@@ -51,6 +51,8 @@ def marked(path: Path) -> Any:
     return pytest.param(path, id=path.name, marks=[pytest.mark.slow] if trains and is_run else [])
 
 
+# PyTorch's own: the first use of its forward mode.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is ")
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if not shows_what_it_runs(p)], ids=lambda path: path.name)
 def test_python_blocks_run(path, generate):
     """The blocks of one document run in order, in one namespace, in an empty folder."""

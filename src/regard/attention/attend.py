@@ -106,7 +106,7 @@ def attend(
 
     Raises:
         ArgumentError: an argument can't be used.
-        RefusedError: `engine` names an engine that can't do this, or a forward-mode derivative is needed.
+        RefusedError: `engine` names an engine that can't do this.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2; the notes, 000 to 004.
 
@@ -127,14 +127,9 @@ def attend(
         named: dict[str, Any] = {"score": score, "weights": weights, "mask": mask, "position": position}
         named |= {"dropout": dropout, "seed": seed, "engine": engine, "log_sums": log_sums}
         return handle_torch_function(attend, (query,), query, key, value, **named)
-    if in_forward_mode() and engine != "dense":
-        raise RefusedError(
-            "attend has no derivative in forward mode (torch.func.jvp, jacfwd, hessian; dual numbers). Use reverse "
-            "mode (grad, vjp, jacrev; for a hessian, jacrev of jacrev), or engine='dense'."
-        )
     # While tracing or inside a transform, tensor values are unavailable, so no engine can be chosen yet.
     compiling = custom_operator.is_tracing(query)
-    if compiling or (in_transform() and engine != "dense"):
+    if compiling or ((in_transform() or in_forward_mode()) and engine != "dense"):
         later = custom_operator.attend if compiling else function_transforms.attend
         result = later(query, key, value, (score, weights, mask, position), dropout, seed, engine, log_sums)
         return split(result, query.dtype) if log_sums else result

@@ -17,14 +17,16 @@ import torch
 from torch import Tensor
 
 from regard.attention.engines import blocked
+from regard.attention.engines.blocked.tangents import tangent
+from regard.attention.forward_over_forward import no_forward_over_forward
 from regard.attention.known import Known
 from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.attention.precision import no_autocast
-from regard.attention.pytorch_internals import default_device, in_transform
+from regard.attention.pytorch_internals import default_device, in_forward_mode, in_transform
 from regard.attention.request import Parts, Request
 from regard.errors import RefusedError
 
-__all__ = ["Computation", "apply", "as_gradient_of", "run_recomputing", "run_saving"]
+__all__ = ["Computation", "apply", "apply_transformed", "as_gradient_of", "run_recomputing", "run_saving"]
 
 
 class Computation(ABC):
@@ -61,6 +63,21 @@ class Computation(ABC):
             RefusedError: there is none.
         """
 
+    def tangent(self, moved: list[int], tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
+        """The tangent of the output.
+
+        Args:
+            moved: the numbers of the tensors that have tangents.
+            tensors: as `forward` got them.
+            tangents: those of the tensors that have one.
+        """
+        with no_autocast(tensors[0]), self.on_device():
+            request = self.request(*tensors)
+            every: list[Tensor | None] = [None] * (3 + len(operands(request.parts)))
+            for i, one in zip(moved, _for_each_head(request, moved, tangents), strict=True):
+                every[i] = one
+            return tangent(request.expanded, every)
+
     def on_device(self) -> AbstractContextManager[Any]:
         """The default device that the forward pass had."""
         return nullcontext() if self.device is None else self.device
@@ -73,8 +90,13 @@ class Computation(ABC):
 def apply(computation: Computation, *tensors: Tensor) -> Tensor:
     """The output, (batch, head, query, value), differentiable in all tensors of real numbers."""
     if in_transform():
-        return _TransformedOutput.apply(computation, *tensors)[0]  # pyright: ignore
+        return apply_transformed(computation, *tensors)
     return _Output.apply(computation, *tensors)  # pyright: ignore[reportReturnType]
+
+
+def apply_transformed(computation: Computation, *tensors: Tensor) -> Tensor:
+    """The same under torch.func's transforms and in forward mode."""
+    return _TransformedOutput.apply(computation, *tensors)[0]  # pyright: ignore
 
 
 def run_recomputing(request: Request, engine: Any) -> Tensor:
@@ -201,16 +223,29 @@ class _Output(torch.autograd.Function):
 class _TransformedOutput(torch.autograd.Function):
     @staticmethod
     def forward(computation: Computation, *tensors: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return computation.forward(*tensors)
+        output, *saved = computation.forward(*tensors)
+        # A tangent must lie in memory as what it belongs to.
+        return output.contiguous() if in_forward_mode() else output, *saved
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)
         _save(ctx, inputs[0], inputs[1:], output)
+        ctx.save_for_forward(*inputs[1:])
+        ctx.results = len(output)
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor, *_: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, grad_output: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if grad_output is None:
+            return (None,) * (1 + ctx.count)
         return _backward(ctx, grad_output)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        moved, tensors = _moved(tangents), ctx.saved_tensors[: ctx.count]
+        (of_output,) = _Tangent.apply(ctx.computation, moved, ctx.count, *tensors, *(tangents[i] for i in moved))  # pyright: ignore
+        return of_output, *[None] * (ctx.results - 1)
 
     @staticmethod
     def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -252,17 +287,41 @@ class _Gradient(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.computation, ctx.needed, ctx.count, *tensors = inputs
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors[: 1 + ctx.count])
+        # The gradient of another direction takes what the engine saved, too.
+        ctx.save_for_forward(*tensors)
         ctx.rest = len(tensors) - 1 - ctx.count
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         tensors = ctx.saved_tensors
+        cotangents = tuple(
+            torch.zeros_like(tensors[1 + i]) if each is None else each
+            for i, each in zip(ctx.needed, cotangents, strict=True)
+        )
         # If a graph is needed, its backward raises an error: there is no third derivative.
         compute: Any = _Second.apply if _is_recorded() else _second
         found = iter(compute(ctx.computation, ctx.needed, len(tensors), *tensors, *cotangents))
         grads = [next(found) if tensor.is_floating_point() else None for tensor in tensors]
         return None, None, None, *grads, *[None] * ctx.rest
+
+    @staticmethod
+    def jvp(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, _: None, __: None, ___: None, of_above: Tensor | None, *tangents: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        """Of a gradient, by the symmetry of second derivatives."""
+        above, *saved = ctx.saved_tensors
+        tensors, moved = saved[: ctx.count], _moved(tangents[: ctx.count])
+        found: Any = [torch.zeros_like(tensors[i]) for i in ctx.needed]
+        if of_above is not None:
+            found = _Gradient.apply(ctx.computation, ctx.needed, ctx.count, of_above, *saved)
+        if moved:
+            directions = (tangents[i] for i in moved)
+            every: Any = _Second.apply(ctx.computation, moved, 1 + ctx.count, above, *tensors, *directions)
+            real = [i for i, tensor in enumerate(tensors) if tensor.is_floating_point()]
+            found = [a + every[1 + real.index(i)] for i, a in zip(ctx.needed, found, strict=True)]
+        return tuple(found)
 
     @staticmethod
     def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -288,7 +347,14 @@ class _Second(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        raise RefusedError("attend has derivatives up to the second. Use engine='dense' for the third.")
+        raise _no_third()
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise RefusedError(
+            "attend has derivatives up to the second, and this is the tangent of a second one. If you call backward on "
+            "a tangent, do so when the level of dual numbers has ended. Use engine='dense' for the third."
+        )
 
     @staticmethod
     def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -299,9 +365,58 @@ class _Second(torch.autograd.Function):
         )
 
 
+class _Tangent(torch.autograd.Function):
+    """The tangent of the output; `moved` are the numbers of the tensors that have one."""
+
+    @staticmethod
+    def forward(computation: Computation, moved: list[int], count: int, *given: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return (computation.tangent(moved, given[:count], given[count:]),)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.computation, ctx.moved, ctx.count, *given = inputs
+        ctx.save_for_backward(*given)
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """It is linear in the tangents, by the Jacobian whose transpose is the gradient."""
+        tensors, tangents = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        second: Any = _Second.apply if _is_recorded() else _second
+        first: Any = _Gradient.apply if _is_recorded() else _gradient
+        _, *found = second(ctx.computation, ctx.moved, 1 + ctx.count, above, *tensors, *tangents)
+        of_tensors = iter(found)
+        grads = [next(of_tensors) if tensor.is_floating_point() else None for tensor in tensors]
+        return None, None, None, *grads, *first(ctx.computation, ctx.moved, ctx.count, above, *tensors)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise no_forward_over_forward()
+
+    @staticmethod
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        info: Any, in_dims: tuple[Any, ...], computation: Computation, moved: list[int], count: int, *given: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        return _by_sample(
+            info.batch_size,
+            computation,
+            in_dims[3:],
+            given,
+            lambda *own: _Tangent.apply(computation, moved, count, *own),
+        )
+
+
+def _moved(tangents: Sequence[Tensor | None]) -> list[int]:
+    """The numbers of the tensors that have a tangent."""
+    return [i for i, each in enumerate(tangents) if each is not None]
+
+
+def _no_third() -> RefusedError:
+    return RefusedError("attend has derivatives up to the second. Use engine='dense' for the third.")
+
+
 def _is_recorded() -> bool:
     """Whether what runs now may be differentiated."""
-    return torch.is_grad_enabled() or in_transform()
+    return torch.is_grad_enabled() or in_transform() or in_forward_mode()
 
 
 def _gradient(
@@ -315,23 +430,31 @@ def _second(computation: Computation, needed: list[int], count: int, *given: Ten
 
     The others are the gradients with respect to each of the first gradients.
     """
-    (grad_output, *tensors), cotangents = given[:count], [*given[count:]]
+    grad_output, *tensors = given[:count]
     with no_autocast(grad_output), computation.on_device():
         request = computation.request(*tensors)
-        shared = request.key.shape[1]
-        repeat = request.query.shape[1] // max(shared, 1)
-        if repeat > 1:
-            cotangents = [
-                each.repeat_interleave(repeat, dim=1) if i in (1, 2) else each
-                for i, each in zip(needed, cotangents, strict=True)
-            ]
+        cotangents = _for_each_head(request, needed, given[count:])
         found = blocked.second(request.expanded, grad_output, needed, cotangents)
-        if repeat > 1:
+        if (repeat := _queries_of_a_key(request)) > 1:
             # Of the output's gradient, query, key and value: summed over the query heads that share a key head.
-            found[2:4] = [None if each is None else each.unflatten(1, (shared, repeat)).sum(2) for each in found[2:4]]
+            found[2:4] = [None if each is None else each.unflatten(1, (-1, repeat)).sum(2) for each in found[2:4]]
     # Only one of the two may end with operands (of an engine that saves) or a seed; neither has a gradient.
     pairs = zip(given[:count], found, strict=False)
     return tuple(as_gradient_of(tensor, grad) for tensor, grad in pairs if tensor.is_floating_point())
+
+
+def _queries_of_a_key(request: Request) -> int:
+    """How many heads of queries share one of keys."""
+    return request.query.shape[1] // max(request.key.shape[1], 1)
+
+
+def _for_each_head(request: Request, which: Sequence[int], tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Tensors, those of key and value (1 and 2 among the numbers `which`) repeated for each head of queries."""
+    repeat = _queries_of_a_key(request)
+    return [
+        each.repeat_interleave(repeat, dim=1) if repeat > 1 and i in (1, 2) else each
+        for i, each in zip(which, tensors, strict=True)
+    ]
 
 
 def _by_sample(

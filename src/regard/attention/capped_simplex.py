@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.forward_over_forward import refuse_forward_over_forward
+
 __all__ = ["capped_simplex", "capped_simplex_vjp"]
 
 _AT_ONCE = 2**19  # scores processed at once, as many as in `entmax`
@@ -65,6 +67,7 @@ class _CappedSimplex(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, change: Tensor, _: None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        refuse_forward_over_forward()
         # The Jacobian is symmetric.
         return capped_simplex_vjp(change, ctx.saved_tensors[0].detach())
 

@@ -21,7 +21,7 @@ from regard.attention.call_text import as_text, from_text
 from regard.attention.engines import blocked, fused, triton
 from regard.attention.masks import And, Causal, Dense, Lengths
 from regard.attention.precision import no_autocast, wide_dtype
-from regard.attention.pytorch_internals import autograd_in_operators, in_transform, is_fake
+from regard.attention.pytorch_internals import autograd_in_operators, in_forward_mode, in_transform, is_fake
 from regard.attention.request import Request
 from regard.attention.scores import Dot, ScaledDot
 from regard.attention.weights import Softmax
@@ -56,10 +56,10 @@ def attend(
     Raises:
         RefusedError: a part can't be recognised when the compiled function is called again.
     """
-    if in_transform():
+    if in_transform() or in_forward_mode():
         raise RefusedError(
-            "A compiled function can't apply torch.func's transforms to attend: apply them to a function that isn't "
-            "compiled, or compile without fullgraph."
+            "A compiled function can't apply torch.func's transforms or forward mode to attend: apply them to a "
+            "function that isn't compiled, or compile without fullgraph."
         )
     if query.is_nested or key.is_nested or value.is_nested:
         raise ArgumentError("`query`, `key` and `value` must be tensors (batch, head, length, size), not nested ones.")

@@ -23,6 +23,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.forward_over_forward import refuse_forward_over_forward
+
 __all__ = ["entmax", "entmax_alpha_vjp", "entmax_vjp"]
 
 # How many scores are processed at once on a CPU: few enough to stay in a core's cache from one pass to the next.
@@ -152,6 +154,7 @@ class _Entmax(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, of_scores: Tensor | None, of_alpha: Tensor | None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        refuse_forward_over_forward()
         weights, *saved = ctx.saved_tensors
         alpha = saved[0] if saved else ctx.alpha
         # The Jacobian of the scores is symmetric.

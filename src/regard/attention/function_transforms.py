@@ -5,7 +5,8 @@ samples are computed one by one, or as one larger batch if nothing distinguishes
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -13,12 +14,13 @@ from torch import Tensor
 
 from regard.attention import autograd
 from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
+from regard.attention.engines.blocked import refusing_random_numbers
 from regard.attention.engines.blocked.reference import tile_output
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile
 from regard.attention.parts import flatten_part, is_builtin
 from regard.attention.precision import no_autocast
-from regard.attention.pytorch_internals import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
+from regard.attention.pytorch_internals import get_unwrapped, is_batchedtensor, is_dual, is_functorch_wrapped_tensor
 from regard.attention.request import Request
 from regard.errors import ArgumentError
 
@@ -59,7 +61,9 @@ def attend(
         if repeat > 1 and not rest:
             key, value = (tensor.repeat_interleave(repeat, dim=1) for tensor in (key, value))
     joins = not operands and not dropout and _is_builtin(parts_spec)
-    return autograd.apply(_Transformed(call, joins), query, key, value, *operands, *seeds)
+    # A tensor made under inference_mode can't be saved, but a copy of it can.
+    given = (tensor.clone() if tensor.is_inference() else tensor for tensor in (query, key, value, *operands))
+    return autograd.apply_transformed(_Transformed(call, joins), *given, *seeds)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +121,12 @@ def _refuse_captured(call: CallSpec, tensors: tuple[Tensor, ...]) -> None:
     Raises:
         ArgumentError: there is such a tensor.
     """
-    zeros = [torch.zeros((), dtype=tensor.dtype, device=tensor.device).expand(tensor.shape) for tensor in tensors]
+    zeros = [
+        torch.zeros((), dtype=tensor.dtype, device=tensor.device).expand(tensor.shape)
+        if tensor.is_floating_point() or _is_transformed(tensor)
+        else tensor  # a whole number that a mask may divide by
+        for tensor in tensors
+    ]
     request = call.request(*zeros)
     rows, keys = request.query.shape[2], request.key.shape[2]
     if 0 in (*request.query.shape, keys):
@@ -128,17 +137,27 @@ def _refuse_captured(call: CallSpec, tensors: tuple[Tensor, ...]) -> None:
     taken = (
         take(tensor, tile, which) for tensor, which in ((zeros[0], "rows"), (zeros[1], "keys"), (zeros[2], "keys"))
     )
-    result = tile_output(request, tile, at, *taken, safe=True)
+    is_differentiated = any(map(_is_differentiated, tensors))
+    refusing = refusing_random_numbers(zeros[0].device, "score`, `weights` or `position")
+    with refusing if is_differentiated else nullcontext():
+        result = tile_output(request, tile, at, *taken, safe=True)
     if _is_transformed(result):
         raise ArgumentError(
             "`score`, `weights`, `mask` or `position` computes with a tensor that is transformed (torch.func.grad, "
-            "torch.vmap) or requires grad, but doesn't declare it, so it would get no gradient. Make the part a frozen "
-            "dataclass with the tensor as a field, or give the module that owns it a method part() that returns such a "
-            "dataclass (see docs/how-to/own-parts.md)."
+            "torch.func.jvp, torch.vmap) or requires grad, but doesn't declare it, so it would get no gradient and no "
+            "tangent. Make the part a frozen dataclass with the tensor as a field, or give the module that owns it a "
+            "method part() that returns such a dataclass (see docs/how-to/own-parts.md)."
         )
 
 
 def _is_transformed(tensor: Tensor) -> bool:
-    if tensor.requires_grad or is_batchedtensor(tensor):
-        return True
-    return is_functorch_wrapped_tensor(tensor) and _is_transformed(get_unwrapped(tensor))
+    return is_batchedtensor(tensor) or _is_differentiated(tensor) or _under(tensor, _is_transformed)
+
+
+def _is_differentiated(tensor: Tensor) -> bool:
+    return tensor.requires_grad or is_dual(tensor) or _under(tensor, _is_differentiated)
+
+
+def _under(tensor: Tensor, holds: Callable[[Tensor], bool]) -> bool:
+    """Whether something holds of the tensor that a transform has wrapped."""
+    return is_functorch_wrapped_tensor(tensor) and holds(get_unwrapped(tensor))

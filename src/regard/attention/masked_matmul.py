@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.forward_over_forward import refuse_forward_over_forward
+
 __all__ = ["masked_matmul"]
 
 
@@ -66,6 +68,7 @@ class _MaskedMatmul(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, change: Tensor | None, of_value: Tensor | None, _: None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        refuse_forward_over_forward()
         weights, value, allowed = ctx.saved_tensors
         parts = [
             *([] if change is None else [masked_matmul(torch.where(allowed, change, 0.0), value, allowed)]),
@@ -98,6 +101,7 @@ class _SampledMatmul(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, of_rows: Tensor | None, of_columns: Tensor | None, _: None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        refuse_forward_over_forward()
         rows, columns, allowed = ctx.saved_tensors
         parts = [
             *([] if of_rows is None else [_SampledMatmul.apply(of_rows, columns, allowed)]),

@@ -124,6 +124,15 @@ class Differentiable:
             for spec, tensors in self._flattened
         )
 
+    def of_operands(self, given: Sequence[Tensor | None]) -> list[Tensor]:
+        """A tensor for each of `operands`, zeros if none, from one or None for every operand of the parts."""
+        every = [tensor for _, tensors in self._flattened for tensor in tensors]
+        return [
+            torch.zeros_like(tensor) if one is None else one
+            for tensor, one in zip(every, given, strict=True)
+            if tensor.is_floating_point()
+        ]
+
     def gradients(self, found: Sequence[Tensor]) -> tuple[list[Tensor | None], ...]:
         """For each part, a gradient for each operand, given those of `operands`; None for constant ones."""
         given = iter(found)

@@ -32,9 +32,11 @@ __all__ = [
     "get_unwrapped",
     "graph_is_kept",
     "in_forward_mode",
+    "in_nested_forward_mode",
     "in_transform",
     "in_vmap",
     "is_batchedtensor",
+    "is_dual",
     "is_fake",
     "is_functorch_wrapped_tensor",
     "onednn_linear",
@@ -104,6 +106,16 @@ def in_vmap() -> bool:
 def in_forward_mode() -> bool:
     """Whether forward-mode derivatives may be computed: torch.func.jvp, or a level of dual numbers."""
     return forward_ad._current_level >= 0
+
+
+def in_nested_forward_mode() -> bool:
+    """Whether this runs in a torch.func.jvp inside of another."""
+    return in_transform() and sum(each.key() == TransformType.Jvp for each in get_interpreter_stack() or ()) > 1
+
+
+def is_dual(tensor: Tensor) -> bool:
+    """Whether a tensor has a tangent, at the level of dual numbers that is active."""
+    return in_forward_mode() and forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def is_fake(tensor: Tensor) -> bool:

@@ -7,6 +7,7 @@ the tiles and accumulate gradients in the same order, so the results are bitwise
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -35,10 +36,14 @@ __all__ = [
     "counted",
     "extent_of",
     "forward",
+    "indexed_tiles",
     "refuse",
     "refuse_captured",
+    "refusing_random_numbers",
     "second",
     "seconds",
+    "taken",
+    "tile_call",
     "unsafe_tiles",
     "walk",
 ]
@@ -70,7 +75,7 @@ def forward(request: Request, *, compiled_parts: CompiledParts | None = None, si
         output = joined(output, output.new_full(output.shape[:2], -torch.inf, dtype=request.result_dtype))
     if not request.safe:
         for tile, at in unsafe_tiles(request, size):
-            result = tile_output(request, tile, at, *_taken(request, tile), safe=False)
+            result = tile_output(request, tile, at, *taken(request, tile), safe=False)
             output[tile.groups, tile.rows] = result.to(output.dtype)
         return output.unflatten(0, (batch, heads))
     for work in walk(request, compiled_parts=compiled_parts, size=size):
@@ -184,8 +189,8 @@ def _unsafe_backward(request: Request, grad_output: Tensor, size: TileSize | Non
     parts = Differentiable(request.parts)
     totals = _Gradients(request, parts)
     for tile, at in unsafe_tiles(request, size):
-        call = _tile_call(request, tile, at, parts, safe=False)
-        _, vjp_fn = vjp(call, *_taken(request, tile), *parts.operands)
+        call = tile_call(request, tile, at, parts, safe=False)
+        _, vjp_fn = vjp(call, *taken(request, tile), *parts.operands)
         totals.add(tile, vjp_fn(take(grad_output, tile, "rows")))
     return totals.result()
 
@@ -209,7 +214,7 @@ def second(
     grad_above = torch.zeros_like(grad_output, dtype=wide_dtype(grad_output)).flatten(0, 1)
     safe = request.safe_with(grad_output)
     for tile, at in (indexed_tiles if safe else unsafe_tiles)(request, size):
-        call = _tile_call(request, tile, at, parts, safe=safe)
+        call = tile_call(request, tile, at, parts, safe=safe)
 
         def first(upward: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
             found = gradients([call(*inputs)], inputs, [upward], create_graph=True)  # noqa: B023 - used within the turn
@@ -217,7 +222,7 @@ def second(
             return tuple(found[i] for i in needed)  # pyright: ignore[reportReturnType]
 
         upward = take(grad_output, tile, "rows")
-        _, vjp_fn = vjp(first, upward, *_taken(request, tile), *parts.operands)
+        _, vjp_fn = vjp(first, upward, *taken(request, tile), *parts.operands)
         weighed = tuple(
             take(grad, tile, "rows" if i == 0 else "keys") if i < 3 else grad
             for i, grad in zip(needed, cotangents, strict=True)
@@ -251,7 +256,7 @@ class _Gradients:
         return [*(total.unflatten(0, self.shape) for total in self.tensors), *self.parts.gradients(self.operands)[0]]
 
 
-def _tile_call(request: Request, tile: Tile, at: Index, parts: Differentiable, *, safe: bool) -> Callable[..., Tensor]:
+def tile_call(request: Request, tile: Tile, at: Index, parts: Differentiable, *, safe: bool) -> Callable[..., Tensor]:
     """The output of a tile as a function of its query, key, value and the operands that have gradients."""
 
     def call(query: Tensor, key: Tensor, value: Tensor, *changed: Tensor) -> Tensor:
@@ -388,7 +393,7 @@ def _index(request: Request, tile: Tile) -> Index:
     return request.index(group, row, column, tile=(tile.rows.start, tile.keys.start))
 
 
-def _taken(request: Request, tile: Tile) -> tuple[Tensor, Tensor, Tensor]:
+def taken(request: Request, tile: Tile) -> tuple[Tensor, Tensor, Tensor]:
     return take(request.query, tile, "rows"), take(request.key, tile, "keys"), take(request.value, tile, "keys")
 
 
@@ -410,20 +415,31 @@ def refuse_captured(request: Request) -> None:
         return
     query, key, value = (tensor.detach() for tensor in (request.query, request.key, request.value))
     bare = Request(query, key, value, map_operands(Tensor.detach, request.parts), request.dropout, request.seed)
-    before = _random_states(query.device)
-    with torch.enable_grad():
-        result = tile_output(bare, *first, *_taken(bare, first[0]), safe=False)
     names = "`, `".join(user_parts)
-    if request.differentiable and not all(map(torch.equal, before, _random_states(query.device))):
-        raise ArgumentError(
-            f"`{names}` of your own draws random numbers, but is computed again for the gradient, with other numbers. "
-            "Use dropout of attend, or draw before and make what was drawn a field of a frozen dataclass."
-        )
+    refusing = refusing_random_numbers(query.device, names) if request.differentiable else nullcontext()
+    with torch.enable_grad(), refusing:
+        result = tile_output(bare, *first, *taken(bare, first[0]), safe=False)
     if result.requires_grad:
         raise ArgumentError(
             f"`{names}` computes with a tensor that requires grad but that it doesn't declare, so the tensor would get "
             "no gradient. Make the part a frozen dataclass with the tensor as a field, or give the module that owns it "
             "a method part() that returns such a dataclass (see docs/how-to/own-parts.md)."
+        )
+
+
+@contextmanager
+def refusing_random_numbers(device: torch.device, names: str) -> Iterator[None]:
+    """Refuse parts that draw random numbers in this block, if they are computed again for a derivative.
+
+    Raises:
+        ArgumentError: numbers were drawn.
+    """
+    before = _random_states(device)
+    yield
+    if not all(map(torch.equal, before, _random_states(device))):
+        raise ArgumentError(
+            f"`{names}` of your own draws random numbers, but is computed again for the gradient, with other numbers. "
+            "Use dropout of attend, or draw before and make what was drawn a field of a frozen dataclass."
         )
 
 

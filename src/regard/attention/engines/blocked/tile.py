@@ -191,6 +191,25 @@ class TileWork:
         ]
         return TileGradients(query, key, grad_value, unreduced_query, unreduced_key, (of_score, of_weights, both))
 
+    def tangent(self, moving_query: Tensor, moving_key: Tensor, of_value: Tensor) -> Tensor:
+        """The tangent of the output, (group, row, value).
+
+        The score is an inner product, and the position adds what depends on neither query nor key.
+
+        Args:
+            moving_query, moving_key: the tile's of (tangent, query) and of (key, tangent), both after the score's
+                `reduce`: by the product rule, the score of the two is the tangent of the score.
+            of_value: the tangents of the tile's values.
+        """
+        weights = self.weights()
+        # What is hidden may be so large that it overflows, and its weight of 0 would make NaN of that.
+        of_scores = self._hidden(self._score(moving_query, moving_key), 0.0, in_place=True)
+        # The Jacobians of the package's normalisers are symmetric.
+        of_weights = self._weights.vjp(of_scores, weights, self.allowed)[0]
+        if self.request.dropout:
+            weights, of_weights = self._dropped(weights), self._dropped(of_weights)
+        return self._zero_empty_rows(matmul_nn(of_weights, self.value).add_(matmul_nn(weights, of_value)))
+
     def _score_and_vjp(self) -> tuple[Tensor, Vjp]:
         vjp_fn = optional_method(self._score, "vjp")
         part = self.request.parts.score
