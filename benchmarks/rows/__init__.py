@@ -1,6 +1,19 @@
 """The rows of the table: one file a family, each with what was predicted before it was measured."""
 
-from rows import additive, decoding, dense, gpu, graph, own, pointwise, positions, sparse, summarise, window
+from rows import (
+    additive,
+    decoding,
+    dense,
+    forward_mode,
+    gpu,
+    graph,
+    own,
+    pointwise,
+    positions,
+    sparse,
+    summarise,
+    window,
+)
 from rows.row import Bench, Case, Maker, Outputs, Row, Run, Work
 
 __all__ = ["GPU_ROWS", "ROWS", "Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work"]
@@ -16,6 +29,7 @@ ROWS: tuple[Row, ...] = (
     *summarise.ROWS,
     *decoding.ROWS,
     *own.ROWS,
+    *forward_mode.ROWS,
 )
 # What kernels on a GPU shall reach, a table of its own.
 GPU_ROWS: tuple[Row, ...] = gpu.ROWS
