@@ -15,8 +15,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
     {"errors", "extras", "files", "shapes", "special_ids", "version"},
     {"attention", "page"},
-    {"modules", "inputs"},
-    {"inspection", "datasets"},
+    {"modules", "inputs", "jury"},
+    {"inspection", "datasets", "testing"},
     {"tasks"},
     {"lab"},
     {"cli"},

@@ -11,6 +11,7 @@ from regard.version import __version__
 if TYPE_CHECKING:
     from regard.attention import attend, plan, summarise, weigh
     from regard.inspection import watch
+    from regard.jury import check
     from regard.modules import huggingface
     from regard.tasks import Recipe, Tagger, load, train
 
@@ -19,6 +20,7 @@ __all__ = [
     "Tagger",
     "__version__",
     "attend",
+    "check",
     "huggingface",
     "load",
     "plan",
@@ -30,6 +32,7 @@ __all__ = [
 
 _ROOMS = {
     "attend": "attention",
+    "check": "jury",
     "plan": "attention",
     "summarise": "attention",
     "weigh": "attention",

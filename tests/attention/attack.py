@@ -26,10 +26,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention import oracle
 from attention.cases import AllHooks, Gaussian, Sink, distance, seeded, squared
 from attention.comparing import Cut
-from attention.oracle import Rule
 from regard.attention import (
     Additive,
     Bias,
@@ -65,6 +63,8 @@ from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.positions import Buckets, RelativeKeys, RelativeValues, Slopes
 from regard.attention.request import Request
 from regard.errors import RefusedError
+from regard.jury import oracle
+from regard.jury.oracle import Rule
 from regard.modules.huggingface import SoftCapped
 
 __all__ = ["assault", "attacked"]
@@ -352,8 +352,8 @@ def attacked(number: int) -> list[str]:
     for dtype in TOLERANCE:
         three = tuple(t.to(dtype) for t in (attack.query, attack.key, attack.value))
         parts = attack.parts if dtype == F64 else _rounded(attack.parts, torch.float32)
-        wanted = oracle.attend(*three, **parts, mask=attack.rule, **attack.rest)
-        largest = max([1.0, *(np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in (wanted, oracle._array(three[2])))])
+        wanted = _array(oracle.attend(*three, **parts, mask=attack.rule, **attack.rest))
+        largest = max([1.0, *(np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in (wanted, _array(three[2])))])
         sane, own = _sane(attack, three, wanted), 0.0
         for engine, run in _engines().items():
             try:
@@ -387,7 +387,7 @@ def _engines() -> dict[str, Any]:
 def _weights(attack: Attack) -> list[str]:
     """Where `weigh` and `summarise` don't say the oracle's weights, and whether a hidden one is other than 0."""
     three = (attack.query, attack.key, attack.value)
-    wanted = oracle.weigh(*three[:2], **attack.parts, mask=attack.rule)
+    wanted = _array(oracle.weigh(*three[:2], **attack.parts, mask=attack.rule))
     sane = _sane(attack, (*three[:2], torch.zeros_like(attack.key)), attack.visible)[..., :1] & np.ones_like(
         wanted, bool
     )
@@ -411,7 +411,7 @@ def _log_sums(attack: Attack) -> list[str]:
     if not isinstance(weights, Softmax) and not (isinstance(weights, str) and weights == "softmax"):
         return []
     three = (attack.query, attack.key, attack.value)
-    wanted = oracle.log_sums(*three[:2], **attack.parts, mask=attack.rule)
+    wanted = _array(oracle.log_sums(*three[:2], **attack.parts, mask=attack.rule))
     sane = _sane(attack, (*three[:2], torch.zeros_like(attack.key)), wanted[..., None])[..., 0]
     problems = []
     for engine, run in _engines().items():
@@ -438,9 +438,13 @@ def _excuse(attack: Attack) -> float:
     return 2.0 if not attack.query.numel() or float(attack.query.abs().max()) < 100 else 8.0
 
 
+def _array(number: Tensor) -> np.ndarray:
+    return number.detach().cpu().double().numpy()
+
+
 def _sane(attack: Attack, three: tuple[Tensor, ...], wanted: np.ndarray) -> np.ndarray:
     """The outputs (batch, head, query, value) that every dtype must give: of rows that see usual numbers alone."""
-    usual = [np.isfinite(oracle._array(t)).all(-1) & (np.abs(oracle._array(t)) < 1e15).all(-1) for t in three]
+    usual = [np.isfinite(_array(t)).all(-1) & (np.abs(_array(t)) < 1e15).all(-1) for t in three]
     share = attack.query.shape[1] // max(attack.key.shape[1], 1)
     columns = np.repeat(usual[1] & usual[2], share, axis=1)
     bad = (attack.visible & ~columns[:, :, None, :]).any(-1)
@@ -451,7 +455,7 @@ def _sane(attack: Attack, three: tuple[Tensor, ...], wanted: np.ndarray) -> np.n
 def _holds_nan(attack: Attack, three: tuple[Tensor, ...]) -> np.ndarray:
     """The rows that see NaN, in a query, a key or a value."""
     share = attack.query.shape[1] // max(attack.key.shape[1], 1)
-    nan = [np.isnan(oracle._array(t)).any(-1) for t in three]
+    nan = [np.isnan(_array(t)).any(-1) for t in three]
     columns = np.repeat(nan[1] | nan[2], share, axis=1)
     seen = (attack.visible & columns[:, :, None, :]).any(-1) | (nan[0] & attack.visible.any(-1))
     return seen[..., None]
@@ -472,7 +476,7 @@ def _slopes(attack: Attack) -> list[str]:
     """Where a gradient isn't the slope of the oracle; what comes from above meets only rows that are sane."""
     three = (attack.query, attack.key, attack.value)
     spec, held = flatten_part(tuple(attack.parts.values()))
-    wanted = oracle.attend(*three, **attack.parts, mask=attack.rule, **attack.rest)
+    wanted = _array(oracle.attend(*three, **attack.parts, mask=attack.rule, **attack.rest))
     sane = _sane(attack, three, wanted)
     smooth = [tensor for tensor in held if tensor.is_floating_point()]
     generator = seeded(1)
@@ -500,7 +504,7 @@ def _slopes(attack: Attack) -> list[str]:
         found = oracle.attend(
             *moved[:3], **dict(zip(attack.parts, parts, strict=True)), mask=attack.rule, **attack.rest
         )
-        return float((np.where(sane, found, 0.0) * upward.cpu().numpy()).sum())
+        return float((np.where(sane, _array(found), 0.0) * upward.cpu().numpy()).sum())
 
     # What is rounded away of a sum over large outputs is no slope.
     reached = np.where(sane, wanted, 0.0) * upward.cpu().numpy()

@@ -9,7 +9,6 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.func import grad, vmap
 from torch.testing import assert_close
 
-from attention import oracle
 from attention.cases import (
     ALL_SIZES,
     MASK_EXAMPLES,
@@ -30,6 +29,7 @@ from regard.attention.request import Request
 from regard.errors import ArgumentError, RefusedError
 from regard.inspection import RemoveHead
 from regard.inspection.intervene import changed
+from regard.jury import oracle
 
 SOFTMAXES = [name for name in WEIGHTS_EXAMPLES if name.startswith("softmax")]
 CASES = [Case(*row) for row in covering(SCORE_EXAMPLES, SOFTMAXES, MASK_EXAMPLES, POSITION_EXAMPLES, SIZES, (0.0, 0.3))]
@@ -58,7 +58,7 @@ def test_the_definition_equals_the_oracle(case):
     output, found = arguments(attend, engine="dense", log_sums=True)
     rule = RULES[case.mask](ALL_SIZES[case.size])
     wanted = oracle.log_sums(arguments.query, arguments.key, **{**arguments.parts, "mask": rule})
-    assert_close(found.detach(), torch.from_numpy(wanted), rtol=1e-10, atol=1e-10)
+    assert_close(found.detach(), wanted, rtol=1e-10, atol=1e-10)
     assert_close(output, arguments(attend, engine="dense"), rtol=0, atol=0)
 
 

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention import oracle
 from regard import attention, modules
 from regard.attention import Dot, Position, Sizes, Softmax, attend, weigh
 from regard.attention.masks import (
@@ -31,6 +30,7 @@ from regard.attention.masks import (
 from regard.attention.parts import flatten_part, map_operands, unflatten_part
 from regard.attention.request import Parts
 from regard.errors import ArgumentError
+from regard.jury import oracle
 from sampling import examples
 
 
@@ -143,7 +143,7 @@ def test_documents_with_more_queries_than_keys(mask, rule, queries, keys, engine
     # Each value is a unit vector of its own, so that outputs are weights.
     output = attend(query, key, torch.eye(keys).expand(batch, 1, -1, -1), mask=mask, weights="sigmoid", engine=engine)
     expected = oracle.weigh(query, key, mask=rule, weights="sigmoid")
-    torch.testing.assert_close(output, torch.as_tensor(expected, dtype=torch.float32))
+    torch.testing.assert_close(output, expected.float())
 
 
 @pytest.mark.parametrize("engine", ["dense", "blocked", "auto"])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from attention import oracle
 from attention.attack import assault
 from attention.cases import ALL_SIZES, MASK_EXAMPLES, Case, Size, each_part, kernels, pairwise, seeded
-from attention.oracle import Rule
 from regard.attention import attend, weigh
+from regard.jury import oracle
+from regard.jury.oracle import Rule
 
 
 def _graph(size: Size, item: int = 0) -> list[tuple[int, int]]:
@@ -92,7 +92,8 @@ RULES: dict[str, Callable[[Size], Rule]] = {
 def expected(case: Case, arguments) -> np.ndarray:
     """What the oracle gives."""
     parts = {**arguments.parts, "mask": RULES[case.mask](ALL_SIZES[case.size])}
-    return oracle.attend(arguments.query, arguments.key, arguments.value, **parts, **arguments.rest)
+    found = oracle.attend(arguments.query, arguments.key, arguments.value, **parts, **arguments.rest)
+    return found.detach().numpy()
 
 
 def test_every_mask_has_a_rule():
@@ -131,7 +132,7 @@ def test_weigh_equals_the_oracle(mask):
         arguments = case.make()
         found = weigh(arguments.query, arguments.key, **arguments.parts)
         wanted = oracle.weigh(arguments.query, arguments.key, mask=RULES[mask](ALL_SIZES[case.size]))
-        assert np.abs(found.detach().cpu().numpy() - wanted).max() < 1e-12
+        assert np.abs((found.detach().cpu() - wanted).numpy()).max() < 1e-12
 
 
 @pytest.mark.parametrize("case", each_part(size="tiny", mask="window & causal"), ids=str)

@@ -21,6 +21,7 @@ from regard.cli.check import check
 from regard.cli.command import Command
 from regard.cli.compare import compare
 from regard.cli.evaluate import evaluate
+from regard.cli.jury import jury
 from regard.cli.lab import lab
 from regard.cli.models import models
 from regard.cli.predict import predict
@@ -68,6 +69,7 @@ app.command(cls=Command, short_help="See what any model attends to, and what mat
 app.command(cls=Command, short_help="The live page of a model, to type into.")(serve)
 app.command(cls=Command, short_help="Follow attention number by number.")(steps)
 app.command(cls=Command, short_help="Check a record against what its layers gave.")(check)
+app.command(cls=Command, short_help="Judge any attention function by its laws.")(jury)
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
 app.command(cls=Command, short_help="Compare a model's predictions with known targets.")(evaluate)
@@ -99,6 +101,7 @@ def _regard(
       regard serve                             the same live, in a browser
       regard steps --exercise                  attention by hand, number by number
       regard lab                               questions on attention, answered by experiment
+      regard jury sdpa                         whether an attention function is right
       regard models                            the models that come with regard
       regard tag --help                        more about one command
     """

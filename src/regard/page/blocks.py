@@ -17,6 +17,7 @@ __all__ = [
     "Block",
     "Box",
     "Chart",
+    "Code",
     "ComparedItem",
     "Comparison",
     "Heading",
@@ -47,6 +48,13 @@ class Heading:
 @dataclass(frozen=True)
 class Prose:
     """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines of a program, as they are: never wrapped, so that they can be copied."""
 
     text: str
 
@@ -273,7 +281,7 @@ class HeatMap:
             raise ArgumentError(f"`high` must be a finite number above 0, but is {self.high}.")
 
 
-Block = Heading | Prose | Table | Items | Bars | Comparison | HeatMap | Chart | Pictures
+Block = Heading | Prose | Code | Table | Items | Bars | Comparison | HeatMap | Chart | Pictures
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,20 @@ import math
 from html import escape
 
 from regard.errors import ArgumentError
-from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Pictures, Prose, Table
+from regard.page.blocks import (
+    Bars,
+    Block,
+    Chart,
+    Code,
+    Comparison,
+    Heading,
+    HeatMap,
+    Items,
+    Page,
+    Pictures,
+    Prose,
+    Table,
+)
 from regard.page.chart_numbers import numbers_table
 from regard.page.downsampling import downsample, downsampling_note
 from regard.page.html_chart import chart_html
@@ -73,6 +86,9 @@ def _block(block: Block) -> str:
             return f"<h{level}>{_text(block.text)}</h{level}>"
         case Prose():
             return f"<p>{_text(block.text)}</p>"
+        case Code():
+            lines = "\n".join(_code(line) for line in block.text.splitlines())
+            return f'<pre class="wide" tabindex="0"><code>{lines}</code></pre>'
         case Table():
             return _table(block)
         case Items():
@@ -91,6 +107,11 @@ def _block(block: Block) -> str:
 
 def _text(text: str) -> str:
     return escape(visible(text))
+
+
+def _code(line: str) -> str:
+    """A line of a program; blank ones and indents stay as they are."""
+    return escape(visible(line)) if line.strip() else ""
 
 
 def _token(text: str) -> str:

@@ -9,6 +9,7 @@ from regard.page.blocks import (
     Bars,
     Block,
     Chart,
+    Code,
     ComparedItem,
     Comparison,
     Heading,
@@ -49,6 +50,8 @@ def _block(block: Block) -> Iterator[str]:
     match block:
         case Heading() | Prose():
             yield _ended(block.text)
+        case Code():
+            yield from (visible(line) for line in block.text.splitlines() if line.strip())
         case Table():
             for row in block.rows:
                 cells = [

@@ -7,7 +7,20 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from regard.page.blocks import Bars, Block, Chart, Comparison, Heading, HeatMap, Items, Page, Pictures, Prose, Table
+from regard.page.blocks import (
+    Bars,
+    Block,
+    Chart,
+    Code,
+    Comparison,
+    Heading,
+    HeatMap,
+    Items,
+    Page,
+    Pictures,
+    Prose,
+    Table,
+)
 from regard.page.sentences import sentences
 from regard.page.terminal import Terminal
 from regard.page.text_bars import bar_lines
@@ -97,6 +110,8 @@ def _block(block: Block, terminal: Terminal) -> list[Text]:
             return wrap(block.text, terminal.width, "bold")
         case Prose():
             return wrap(block.text, terminal.width)
+        case Code():
+            return [Text(visible(line) if line.strip() else "") for line in block.text.splitlines()]
         case Table():
             return _table(block, terminal)
         case Items():

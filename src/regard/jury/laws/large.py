@@ -1,0 +1,27 @@
+"""Scores of thousands."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from regard.jury.cases import Case
+from regard.jury.claims import Claims
+from regard.jury.law import Law
+from regard.jury.laws.agreement import compared
+
+__all__ = ["LARGE_SCORES"]
+
+
+def _cases(claims: Claims) -> Iterator[Case]:
+    case = Case(dtype=claims.usual)
+    for magnitude in (30.0, 100.0, 1000.0):
+        yield replace(case, magnitude=magnitude, queries=2, keys=3)
+        yield replace(case, magnitude=magnitude, queries=19, keys=35)
+
+
+LARGE_SCORES = Law(
+    "large_scores",
+    "Scores of thousands, of either sign, give finite and right outputs and gradients.",
+    "exp overflows: the loss is NaN as soon as the logits grow.",
+    _cases,
+    compared,
+)

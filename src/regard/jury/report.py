@@ -1,0 +1,99 @@
+"""The judgement as a page."""
+
+import math
+
+from regard.jury.verdict import Judgement, Verdict
+from regard.page import Block, Code, Heading, Page, Prose, Table
+
+__all__ = ["report", "summary"]
+
+
+def report(judgement: Judgement, *, scripts: bool = False) -> Page:
+    """One page: the verdict on each law, and of each that fails what it means and the smallest failing call.
+
+    Args:
+        judgement: what `check` gave.
+        scripts: whether the scripts are shown.
+
+    Example:
+        >>> from regard.jury import check
+        >>> report(check("sdpa-math", only=["outputs"])).title
+        'sdpa-math: no law fails; 1 holds'
+    """
+    rows = tuple(_row(verdict) for verdict in judgement.verdicts)
+    columns = ("law", "verdict", "error", "bound", "where")
+    blocks: list[Block] = [Table(columns, rows, ("left", "left", "right", "right", "left"))]
+    if judgement.failed and judgement.failed[0].law.name == "outputs" and len(judgement.failed) > 1:
+        blocks.append(
+            Prose("The plain outputs are wrong. Other laws may fail for the same reason: begin with outputs.")
+        )
+    for verdict in judgement.failed:
+        law = verdict.law
+        blocks += [Heading(f"{law.name} fails"), Prose(law.says), Prose(f"What it means: {law.matters}")]
+        if verdict.note:
+            blocks.append(Prose(f"Found: {verdict.note.rstrip('.')}."))
+        blocks.append(Prose(f"The smallest failing call that was found: {verdict.smallest}."))
+        if scripts and verdict.script:
+            blocks += [Prose("This program shows it without regard:"), Code(verdict.script)]
+    told = [verdict for verdict in judgement.verdicts if verdict.note and verdict.answer != "fails"]
+    if told:
+        blocks += [Heading("Notes"), *(Prose(f"{verdict.law.name}: {verdict.note.rstrip('.')}.") for verdict in told)]
+    if judgement.slopes:
+        blocks += _slopes(judgement)
+    blocks.append(
+        Prose(
+            f"Judged on {judgement.device} in {judgement.seconds:.0f} seconds. An error is that of the number which is "
+            "furthest off in units of its bound, and a bound is what rounding explains."
+        )
+    )
+    return Page(f"{judgement.name}: {summary(judgement)}", tuple(blocks))
+
+
+def summary(judgement: Judgement) -> str:
+    """How many laws hold, fail, and so on, in words."""
+    count = dict.fromkeys(("holds", "fails", "not offered", "not judged"), 0)
+    for verdict in judgement.verdicts:
+        count[verdict.answer] += 1
+    fails = ", ".join(verdict.law.name for verdict in judgement.failed)
+    said = [f"{count['fails']} of its laws fail{'s' * (count['fails'] == 1)} ({fails})" if fails else "no law fails"]
+    said += [f"{count['holds']} hold{'s' * (count['holds'] == 1)}"]
+    said += [
+        f"{count[answer]} {'is' if count[answer] == 1 else 'are'} {answer}"
+        for answer in list(count)[2:]
+        if count[answer]
+    ]
+    return "; ".join(said)
+
+
+def _row(verdict: Verdict) -> tuple[str, ...]:
+    worst = verdict.worst
+    if worst is None:
+        return verdict.law.name, verdict.answer, "", "", ""
+    if verdict.answer == "holds" and worst.error == 0:
+        return verdict.law.name, verdict.answer, "0", "", ""
+    place = f"{worst.what} {list(worst.where)}" if worst.where else worst.what
+    return verdict.law.name, verdict.answer, _number(worst.error), _number(worst.bound), place
+
+
+def _number(number: float) -> str:
+    return "not finite" if not math.isfinite(number) else f"{number:.2g}"
+
+
+def _slopes(judgement: Judgement) -> list[Block]:
+    rows = tuple(
+        (
+            f"{each.length:,}",
+            f"{each.seconds * 1000:.1f} ms",
+            "unknown" if each.mebibytes is None else f"{each.mebibytes:.1f} MiB",
+        )
+        for each in judgement.slopes
+    )
+    blocks: list[Block] = [
+        Heading("Time and memory over the length"),
+        Table(("length", "time", "memory"), rows, ("right", "right", "right")),
+    ]
+    if (exponents := judgement.exponents()) is not None:
+        time, memory = (f"n^{each:.1f}" if math.isfinite(each) else "unknown" for each in exponents)
+        told = f"Between the two longest, time grows as {time} and memory as {memory}. No verdict depends on it."
+        blocks.append(Prose(told))
+    return blocks

@@ -1,0 +1,398 @@
+"""The smallest failing call as a Python program: it needs PyTorch and the function, and nothing of regard."""
+
+import importlib
+import inspect
+import math
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.jury.candidates import Candidate
+from regard.jury.cases import Case, Inputs
+from regard.jury.law import Finding, Law
+from regard.jury.subject import Subject
+
+__all__ = ["written_script"]
+
+_MOST_WRITTEN = 200  # numbers; more are drawn anew by their seed
+
+_HEAD = '''"""{name} breaks the law "{law}": {says}
+
+{matters}
+{wrong}
+Seen with PyTorch {torch}, on {device}: {case}.
+"""
+
+import torch
+
+{function}
+
+# The call.
+{inputs}
+options = {{{options}}}
+
+
+def call(query, key, value, **options):
+    output = {called}
+    output = output[0] if isinstance(output, tuple | list) else output
+    return {returned}
+
+
+def definition(query, key, value, bias=None, kept=None):
+    """Attention row by row in float64: what a row doesn't see is never computed with."""
+    rows, share = [], query.shape[1] // key.shape[1]
+    for b, h, i in torch.cartesian_prod(*map(torch.arange, query.shape[:3])).view(-1, 3).tolist():
+        seen = allowed[b, h, i].nonzero().flatten()
+        scores = (key[b, h // share, seen] * query[b, h, i]).sum(-1) * {scale}
+        if bias is not None:
+            scores = scores + bias[b, h, i, seen]
+        weights = scores.softmax(0)
+        if kept is not None:
+            weights = weights * kept[b, h, i, seen]
+        rows.append((weights[:, None] * value[b, h // share, seen]).sum(0))
+    return torch.stack(rows).view(*query.shape[:3], value.shape[3])
+
+
+def exact(tensor):
+    return tensor.detach().cpu().double().contiguous().requires_grad_()
+
+
+'''
+
+_LEAVES = """own = {{name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}}
+right = {{name: exact(tensor) for name, tensor in tensors.items()}}
+"""
+
+_SHOWN = 'print("{what}, at {where}:")\nprint("  wrong", got{at}.item())\nprint("  right", wanted{at}.item())\n'
+
+_CALLED = 'call(own["query"], own["key"], own["value"], **{{**options{bias}}})'
+
+_TAILS = {
+    "output": """with torch.no_grad():
+    got = call(query, key, value, **options)
+    wanted = definition(**{{name: exact(tensor) for name, tensor in tensors.items()}})
+"""
+    + _SHOWN,
+    "gradient": _LEAVES
+    + """got = torch.autograd.grad({called}, own["{wrt}"], upward)[0]
+wanted = torch.autograd.grad(definition(**right), right["{wrt}"], exact(upward))[0]
+"""
+    + _SHOWN,
+    "one gradient": """own = dict(tensors)
+own["{wrt}"] = own["{wrt}"].detach().clone().requires_grad_()
+right = {{name: exact(tensor) for name, tensor in tensors.items()}}
+got = torch.autograd.grad({called}, own["{wrt}"], upward)[0]
+wanted = torch.autograd.grad(definition(**right), right["{wrt}"], exact(upward))[0]
+"""
+    + _SHOWN,
+    "second order": _LEAVES
+    + '''generator = torch.Generator("cpu").manual_seed({seed} + 1)
+directions = {{name: torch.randn(tensor.shape, generator=generator).to(tensor) for name, tensor in tensors.items()}}
+
+
+def twice(output, leaves, upward):
+    """The gradient of sum (gradient . direction)."""
+    upward = upward.detach().clone().requires_grad_()
+    first = torch.autograd.grad(output, list(leaves.values()), upward, create_graph=True)
+    along = sum((grad * directions[name].to(grad)).sum() for name, grad in zip(leaves, first, strict=True))
+    return torch.autograd.grad(along, {{**leaves, "what comes from above": upward}}["{wrt}"])[0]
+
+
+got = twice({called}, own, upward)
+wanted = twice(definition(**right), right, exact(upward))
+'''
+    + _SHOWN,
+    "forward mode": """from torch.autograd import forward_ad
+
+generator = torch.Generator("cpu").manual_seed({seed} + 1)
+directions = {{name: torch.randn(tensor.shape, generator=generator).to(tensor) for name, tensor in tensors.items()}}
+
+
+def along(function, leaves):
+    with forward_ad.dual_level():
+        dual = {{
+            name: forward_ad.make_dual(leaf.detach().clone(), directions[name].to(leaf))
+            for name, leaf in leaves.items()
+        }}
+        return forward_ad.unpack_dual(function(dual)).tangent
+
+
+got = along(lambda own: {called}, tensors)
+wanted = along(lambda right: definition(**right), {{name: exact(tensor) for name, tensor in tensors.items()}})
+print("the derivative in forward mode:")
+print("  wrong", None if got is None else got{at}.item())
+print("  right", wanted{at}.item())
+""",
+    "repeated": """def everything():
+    own = {{name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}}
+    output = {called}
+    grads = torch.autograd.grad(output, list(own.values()), upward)
+    named = zip(own, grads, strict=True)
+    return {{"output": output.detach(), **{{f"gradient of {{name}}": grad for name, grad in named}}}}
+
+
+first = everything()["{what}"]
+for _ in range(20):
+    again = everything()["{what}"]
+    if not torch.equal(first, again):
+        at = (first.double() - again.double()).abs().argmax()
+        print("{what}, of the same call twice:")
+        print("  wrong", again.flatten()[at].item())
+        print("  right", first.flatten()[at].item())
+        break
+""",
+    "unchanged": """given = [*tensors.items(), ("mask", mask)]
+given = {{name: tensor for name, tensor in given if tensor is not None}}
+before = {{name: tensor.clone() for name, tensor in given.items()}}
+with torch.no_grad():
+    call(query, key, value, **options)
+for name, tensor in before.items():
+    now = given[name]
+    if not torch.equal(tensor, now):
+        at = (tensor.double() - now.double()).abs().argmax()
+        print(f"{{name}}, after the call and before:")
+        print("  wrong", now.flatten()[at].item())
+        print("  right", tensor.flatten()[at].item())
+""",
+    "dropout": """# The values are unit vectors, so that outputs are weights: dropped, or scaled up.
+weights = definition(**{{name: exact(tensor) for name, tensor in tensors.items()}}).detach() / (1 - {dropout})
+kept, count = 0, 0
+for seed in range(16):
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        got = call(query, key, value, **options{seeded}).cpu().double()
+    kept, count = kept + int((got != 0).sum()), count + got.numel()
+    apart = torch.where(got == 0, 0.0, (got - weights).abs())
+at = apart.argmax()
+print("a weight that is kept, scaled up by 1 / (1 - {dropout}):")
+print("  wrong", got.flatten()[at].item())
+print("  right", weights.flatten()[at].item())
+print("the share of weights that is kept:")
+print("  wrong", kept / count)
+print("  right", 1 - {dropout})
+""",
+    "dropout gradients": """# The values are unit vectors, so that the output shows what was dropped.
+own = {{name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}}
+right = {{name: exact(tensor) for name, tensor in tensors.items()}}
+torch.manual_seed(3)
+output = call(own["query"], own["key"], own["value"], **options{seeding})
+kept = (output.detach().cpu() != 0).double() / (1 - {dropout})
+got = torch.autograd.grad(output, own["{wrt}"], upward)[0]
+wanted = torch.autograd.grad(definition(**right, kept=kept), right["{wrt}"], exact(upward))[0]
+"""
+    + _SHOWN,
+    "seeds": """def drawn(seed):
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        return call(query, key, value, **options{seeded}).cpu()
+
+
+print("the same seed twice gives the same:")
+print("  wrong" if not torch.equal(drawn(1), drawn(1)) else "  right", torch.equal(drawn(1), drawn(1)))
+print("another seed gives the same:")
+print("  wrong" if torch.equal(drawn(1), drawn(2)) else "  right", torch.equal(drawn(1), drawn(2)))
+torch.manual_seed(7)
+with torch.no_grad():
+    two = [call(query, key, value, **options) for _ in range(2)]
+print("the next call gives the same:")
+print("  wrong" if torch.equal(*two) else "  right", torch.equal(*two))
+""",
+}
+
+
+def written_script(subject: Subject, law: Law, case: Case, finding: Finding, shown: Candidate) -> str:
+    """A program that shows the wrong number beside the right one.
+
+    Args:
+        subject: the function with its claims.
+        law: what it breaks.
+        case: the call, as small as it could be made.
+        finding: what is wrong in it.
+        shown: how the function is named, and how a script gets it.
+    """
+    inputs, claims = subject.make(case), subject.claims
+    swap = ".transpose(1, 2)" if claims.layout == "length first" else ""
+    scale = case.scale if case.scale is not None else f"{1 / math.sqrt(max(case.feature, 1))!r}"
+    head = _HEAD.format(
+        name=shown.name,
+        law=law.name,
+        says=law.says,
+        matters=law.matters,
+        wrong=_wrong(finding),
+        torch=torch.__version__,
+        device=subject.device,
+        case=case,
+        function=_function(shown),
+        inputs=_inputs(inputs, claims.alignment, subject.device),
+        options=_options(subject, inputs),
+        called=f"attention(query{swap}, key{swap}, value{swap}, **options)",
+        returned=f"output{swap}",
+        scale=scale,
+    )
+    bias = f', "{claims.bias}": own["bias"]' if case.bias else ""
+    seeded = f", {claims.seed}={{}}" if claims.seed else ""
+    wrt = finding.what.split(" of ", 1)[-1] if " of " in finding.what else "query"
+    tail = _TAILS[_tail(law, finding)].format(
+        called=_CALLED.format(bias=bias),
+        what=finding.what,
+        wrt=wrt,
+        where=finding.where,
+        at=f"[{', '.join(map(str, finding.where))}]" if finding.where else ".flatten()[0]",
+        seed=case.seed,
+        dropout=case.dropout,
+        seeded=seeded.format("seed"),
+        seeding=seeded.format(3),
+    )
+    return f"{head}{tail}"
+
+
+def _tail(law: Law, finding: Finding) -> str:
+    if law.script == "dropout gradients" and finding.what == "output":
+        return "dropout"
+    if law.script != "compared":
+        return law.script
+    return "gradient" if finding.what.startswith("gradient of ") else "output"
+
+
+def _wrong(finding: Finding) -> str:
+    number = f"{finding.what} at {finding.where} is {finding.got:g}, and must be {finding.right:g}"
+    told = f"{number}; rounding explains {finding.bound:.2g}." if finding.where else f"{finding.what}."
+    note = f" {finding.note[0].upper()}{finding.note[1:]}." if finding.note else ""
+    return f"{told[0].upper()}{told[1:]}{note}"
+
+
+def _function(shown: Candidate) -> str:
+    """Lines that define `attention`."""
+    if shown.source:
+        return f"# The function.\n{shown.source}"
+    function: Callable[..., Any] = shown.function
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module and module != "__main__" and "<" not in name and "." not in name:
+        try:
+            found = getattr(importlib.import_module(module), name, None)
+        except ImportError:
+            found = None
+        if found is function:
+            return f"from {module} import {name} as attention\n"
+    try:
+        file, code = inspect.getsourcefile(function), inspect.getsource(function)
+    except (TypeError, OSError):
+        return "# Put the function here.\nattention = ...\n"
+    if file and Path(file).is_file() and "<" not in name:
+        return (
+            "import importlib.util\n\n"
+            f'spec = importlib.util.spec_from_file_location("judged", {str(Path(file).resolve())!r})\n'
+            "judged = importlib.util.module_from_spec(spec)\n"
+            "spec.loader.exec_module(judged)\n"
+            f"attention = judged.{name}\n"
+        )
+    named = getattr(function, "__name__", "...")
+    return (
+        "# The function, which was made inside of another: add what it needs.\n"
+        f"{textwrap.dedent(code)}\n\nattention = {named}\n"
+    )
+
+
+def _options(subject: Subject, inputs: Inputs) -> str:
+    """The options of the call, as the inside of a dict."""
+    told = []
+    for name, value in subject.options(inputs).items():
+        if isinstance(value, Tensor):
+            value = "bias" if value is inputs.bias else "~mask" if subject.claims.hides else "mask"
+            told.append(f'"{name}": {value}')
+        else:
+            told.append(f'"{name}": {value!r}')
+    return ", ".join(told)
+
+
+def _inputs(inputs: Inputs, alignment: str, device: str) -> str:
+    """Lines that make the tensors: number by number where there are few, else from the seed."""
+    case = inputs.case
+    named = {"query": inputs.query, "key": inputs.key, "value": inputs.value, "upward": inputs.upward}
+    named |= {} if inputs.bias is None else {"bias": inputs.bias}
+    lines = []
+    if sum(tensor.numel() for tensor in named.values()) <= _MOST_WRITTEN:
+        lines += [f"{name} = {_literal(tensor)}" for name, tensor in named.items()]
+    else:
+        lines += _drawn(case)
+    for name in named:
+        how = case.upward_layout if name == "upward" else case.layout
+        moved = "" if device == "cpu" else f".to({device!r})"
+        if how != "contiguous" or moved:
+            lines.append(f"{name} = {_laid(name, how)}{moved}")
+    shape = (case.batch, case.heads, case.queries, case.keys)
+    moved = "" if device == "cpu" else f".to({device!r})"
+    lines.append(f"mask = {_mask(inputs, shape)}{moved if inputs.mask is not None else ''}")
+    lines.append(f"allowed = torch.ones{shape}.bool()" if inputs.mask is None else "allowed = mask.cpu().clone()")
+    if case.causal:
+        late = case.keys - case.queries if alignment == "end" else 0
+        lines.append(f"allowed &= torch.ones{shape[2:]}.bool().tril({late})")
+    tensors = ", ".join(f'"{name}": {name}' for name in named if name != "upward")
+    return "\n".join([*lines, f"tensors = {{{tensors}}}"])
+
+
+def _literal(tensor: Tensor) -> str:
+    text = repr(tensor.detach().cpu().double().tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
+    made = f"torch.tensor({text}, dtype={tensor.dtype})"
+    return made if tensor.numel() else f"torch.zeros({tuple(tensor.shape)}, dtype={tensor.dtype})"
+
+
+def _drawn(case: Case) -> list[str]:
+    """The numbers as `Case.make` draws them."""
+    b, h, g, m, n = case.batch, case.heads, case.key_heads, case.queries, case.keys
+    larger = "" if case.magnitude == 1 else f" * {case.magnitude}"
+    shapes = {
+        "query": ((b, h, m, case.feature), larger),
+        "key": ((b, g, n, case.feature), larger),
+        "value": ((b, g, n, case.value), ""),
+        "upward": ((b, h, m, case.value), ""),
+    }
+    lines = [f'generator = torch.Generator("cpu").manual_seed({case.seed})']
+    lines += [f"{name} = torch.randn({shape}, generator=generator){more}" for name, (shape, more) in shapes.items()]
+    if case.mask == "some":
+        lines.append(f"drawn = torch.rand({(b, h, m, n)}, generator=generator)")
+    if case.bias:
+        lines.append(f"bias = torch.randn({(b, h, m, n)}, generator=generator)")
+    if case.same:
+        lines.append("query, value, upward = torch.zeros_like(query), value.abs() + 0.5, upward.abs() + 0.5")
+    if case.dropout:
+        lines.append(f"value = torch.eye({n}, {case.value}).expand({b}, {g}, {n}, {case.value})")
+    if case.poison:
+        lines.append(f'{case.place.split()[1]}[:, :, -1] = float("{case.poison}")')
+    names = ["query", "key", "value", "upward", *(["bias"] if case.bias else [])]
+    rounded = ", ".join(f"{name}.to(torch.{case.dtype})" for name in names)
+    return [*lines, f"{', '.join(names)} = {rounded}"]
+
+
+def _laid(name: str, how: str) -> str:
+    return {
+        "contiguous": name,
+        "transposed": f"{name}.transpose(1, 2).contiguous().transpose(1, 2)",
+        "sliced": f"torch.stack([torch.zeros_like({name}), {name}], -1).flatten(-2)[..., 1::2]",
+        "expanded": f"{name}[:1].expand_as({name})",
+        "one": f"{name}.new_full((), 0.5).expand_as({name})",
+    }[how]
+
+
+def _mask(inputs: Inputs, shape: tuple[int, ...]) -> str:
+    case = inputs.case
+    if inputs.mask is None:
+        return "None"
+    if inputs.mask.numel() <= _MOST_WRITTEN or case.mask != "some":
+        if inputs.mask.numel() <= _MOST_WRITTEN:
+            numbers = inputs.mask.cpu().int().tolist()
+            return f"torch.tensor({numbers}).bool()" if inputs.mask.numel() else f"torch.ones({shape}).bool()"
+        m, n = case.queries, case.keys
+        apart = f"(torch.arange({n}) - torch.arange({m})[:, None])"
+        rows = f"(torch.arange({m}) < {m // 2}) | ((torch.arange({m}) - {m // 2}) % 2 == 1)"
+        return {
+            "edge": f"(({apart} >= -2) & ({apart} <= 1)).expand({shape}).clone()",
+            "rows": f"({rows})[:, None].expand({shape}).clone()",
+            "item": f"(torch.arange({case.batch}) < {case.batch - 1})[:, None, None, None].expand({shape}).clone()",
+            "end": f"(torch.arange({n}) < {int(inputs.mask[0, 0, 0].sum())}).expand({shape}).clone()",
+        }[case.mask]
+    return f"(drawn < 0.5) | (torch.arange({case.keys}) == 0)"
