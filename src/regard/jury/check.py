@@ -135,7 +135,9 @@ def judged(subject: Subject, law: Law, shown: Candidate) -> Verdict:
             worst = finding
     refused = f"{len(refusals)} of {len(cases)} cases raise an error: {_first_line(refusals[0])}" if refusals else ""
     if worst is None:
-        return Verdict(law, "not offered", note=_first_line(refusals[0]), refused=len(refusals))
+        # Plain attention is no ability that a function may lack.
+        answer = "not judged" if law.name == "outputs" else "not offered"
+        return Verdict(law, answer, note=_first_line(refusals[0]), refused=len(refusals))
     if failing is None:
         note = "; ".join([*sorted(notes), *[refused][: len(refusals)]])
         return Verdict(law, "holds", worst, count, len(refusals), note)

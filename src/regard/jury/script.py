@@ -78,14 +78,14 @@ _TAILS = {
 """
     + _SHOWN,
     "gradient": _LEAVES
-    + """got = torch.autograd.grad({called}, own["{wrt}"], upward)[0]
+    + """got = torch.autograd.grad({called}, own["{wrt}"], upward, materialize_grads=True)[0]
 wanted = torch.autograd.grad(definition(**right), right["{wrt}"], exact(upward))[0]
 """
     + _SHOWN,
     "one gradient": """own = dict(tensors)
 own["{wrt}"] = own["{wrt}"].detach().clone().requires_grad_()
 right = {{name: exact(tensor) for name, tensor in tensors.items()}}
-got = torch.autograd.grad({called}, own["{wrt}"], upward)[0]
+got = torch.autograd.grad({called}, own["{wrt}"], upward, materialize_grads=True)[0]
 wanted = torch.autograd.grad(definition(**right), right["{wrt}"], exact(upward))[0]
 """
     + _SHOWN,
@@ -97,9 +97,10 @@ directions = {{name: torch.randn(tensor.shape, generator=generator).to(tensor) f
 def twice(output, leaves, upward):
     """The gradient of sum (gradient . direction)."""
     upward = upward.detach().clone().requires_grad_()
-    first = torch.autograd.grad(output, list(leaves.values()), upward, create_graph=True)
+    first = torch.autograd.grad(output, list(leaves.values()), upward, create_graph=True, materialize_grads=True)
     along = sum((grad * directions[name].to(grad)).sum() for name, grad in zip(leaves, first, strict=True))
-    return torch.autograd.grad(along, {{**leaves, "what comes from above": upward}}["{wrt}"])[0]
+    wanted = {{**leaves, "what comes from above": upward}}["{wrt}"]
+    return torch.autograd.grad(along, wanted, materialize_grads=True)[0]
 
 
 got = twice({called}, own, upward)
@@ -130,7 +131,7 @@ print("  right", wanted{at}.item())
     "repeated": """def everything():
     own = {{name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}}
     output = {called}
-    grads = torch.autograd.grad(output, list(own.values()), upward)
+    grads = torch.autograd.grad(output, list(own.values()), upward, materialize_grads=True)
     named = zip(own, grads, strict=True)
     return {{"output": output.detach(), **{{f"gradient of {{name}}": grad for name, grad in named}}}}
 
@@ -181,7 +182,7 @@ right = {{name: exact(tensor) for name, tensor in tensors.items()}}
 torch.manual_seed(3)
 output = call(own["query"], own["key"], own["value"], **options{seeding})
 kept = (output.detach().cpu() != 0).double() / (1 - {dropout})
-got = torch.autograd.grad(output, own["{wrt}"], upward)[0]
+got = torch.autograd.grad(output, own["{wrt}"], upward, materialize_grads=True)[0]
 wanted = torch.autograd.grad(definition(**right, kept=kept), right["{wrt}"], exact(upward))[0]
 """
     + _SHOWN,

@@ -8,7 +8,19 @@ from regard.jury.claims import Claims
 from regard.jury.law import Finding, Law, worst
 from regard.jury.subject import Subject
 
-__all__ = ["BIAS", "CAUSAL", "GRADIENTS", "GROUPED", "LENGTHS", "MASK", "OUTPUTS", "SCALE", "STRIDES", "compared"]
+__all__ = [
+    "BIAS",
+    "CAUSAL",
+    "GRADIENTS",
+    "GROUPED",
+    "LENGTHS",
+    "MASK",
+    "OUTPUTS",
+    "SCALE",
+    "STRIDES",
+    "compared",
+    "outputs_alone",
+]
 
 BLOCK_EDGES = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 
@@ -16,15 +28,16 @@ BLOCK_EDGES = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 def compared(subject: Subject, case: Case) -> Finding:
     """Output and gradients against the oracle's."""
     inputs, gradients = subject.make(case), subject.claims.gradients
-    found = subject.outcome(inputs, gradients=gradients)
-    return worst(found, subject.expected(inputs, gradients=gradients), subject.bounds(inputs), inputs.query.dtype)
+    # Before the function is called, which may change its inputs: that is another law.
+    right, bounds = subject.expected(inputs, gradients=gradients), subject.bounds(inputs)
+    return worst(subject.outcome(inputs, gradients=gradients), right, bounds, inputs.query.dtype)
 
 
 def outputs_alone(subject: Subject, case: Case) -> Finding:
     """The output, where no gradient is wanted: a function may take another way then."""
     inputs = subject.make(case)
-    found = subject.outcome(inputs, gradients=False)
-    return worst(found, subject.expected(inputs, gradients=False), subject.bounds(inputs), inputs.query.dtype)
+    right, bounds = subject.expected(inputs, gradients=False), subject.bounds(inputs)
+    return worst(subject.outcome(inputs, gradients=False), right, bounds, inputs.query.dtype)
 
 
 def plain_cases(claims: Claims) -> Iterator[Case]:

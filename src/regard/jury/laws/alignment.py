@@ -20,16 +20,10 @@ def _cases(claims: Claims) -> Iterator[Case]:
 
 def _judge(subject: Subject, case: Case) -> Finding:
     inputs = subject.make(case)
+    right = {name: subject.expected(inputs, gradients=False, alignment=name) for name in ("end", "start")}
+    bounds = {name: subject.bounds(inputs, name) for name in right}
     found = subject.outcome(inputs, gradients=False)
-    findings = {
-        alignment: worst(
-            found,
-            subject.expected(inputs, gradients=False, alignment=alignment),
-            subject.bounds(inputs, alignment),
-            inputs.query.dtype,
-        )
-        for alignment in ("end", "start")
-    }
+    findings = {name: worst(found, right[name], bounds[name], inputs.query.dtype) for name in right}
     aligned = next((name for name, finding in findings.items() if finding.holds), None)
     says = f"aligned at the {aligned}" if aligned else "aligned neither at the start nor at the end"
     return replace(findings[subject.claims.alignment], note=f"{says}; regard aligns at the end")

@@ -29,7 +29,7 @@ def _gradient_cases(claims: Claims) -> Iterator[Case]:
         yield from _cases(claims)
         for dtype in ("bfloat16", "float16"):
             if dtype in claims.dtypes:
-                yield Case(dtype=dtype, heads=1, key_heads=1, queries=4096, keys=2, feature=8, value=8, same=True)
+                yield Case(dtype=dtype, heads=1, key_heads=1, queries=1024, keys=2, feature=8, value=8, same=True)
 
 
 HALF = Law(

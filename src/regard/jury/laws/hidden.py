@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from regard.jury.cases import Case
 from regard.jury.claims import Claims
-from regard.jury.law import Finding, Law, worst
-from regard.jury.laws.agreement import compared
+from regard.jury.law import Finding, Law
+from regard.jury.laws.agreement import compared, outputs_alone
 from regard.jury.subject import Subject
 
 __all__ = ["EMPTY_ROWS", "HIDDEN", "SEEN"]
@@ -40,13 +40,7 @@ def _hidden(claims: Claims) -> Iterator[Case]:
 
 def _judge_hidden(subject: Subject, case: Case) -> Finding:
     # Where some row does see the last key, nothing can be said of gradients.
-    return compared(subject, case) if case.mask == "end" else _outputs(subject, case)
-
-
-def _outputs(subject: Subject, case: Case) -> Finding:
-    inputs = subject.make(case)
-    found = subject.outcome(inputs, gradients=False)
-    return worst(found, subject.expected(inputs, gradients=False), subject.bounds(inputs), inputs.query.dtype)
+    return compared(subject, case) if case.mask == "end" else outputs_alone(subject, case)
 
 
 def _seen(claims: Claims) -> Iterator[Case]:
@@ -77,5 +71,5 @@ SEEN = Law(
     "NaN and infinity that are seen aren't swallowed, and 3e38 is a number like any other.",
     "A model that has diverged looks healthy.",
     _seen,
-    _outputs,
+    outputs_alone,
 )
