@@ -359,7 +359,7 @@ BROKEN: dict[str, Broken] = {
     "the gradient's strides": Broken(written("reads the gradient as if it were contiguous"), PLAIN, "strides", set()),
     "one gradient alone": Broken(written("the query's gradient needs the key's"), PLAIN, "one_gradient", set()),
     "a bias without a gradient": Broken(
-        DetachedBias(), CLAIMS, "bias", {"one_gradient", "second_order", "determinism"}
+        DetachedBias(), CLAIMS, "bias", {"one_gradient", "second_order", "forward_mode"}
     ),
     "no second order": Broken(FirstOrderOnly(), CLAIMS, "second_order", set()),
     "no tangent": Broken(NoTangent(), CLAIMS, "forward_mode", set()),

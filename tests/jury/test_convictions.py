@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from attention.interpreting import interpret
 from jury.broken import BROKEN, CLAIMS, Steps
 from regard.attention.engines import ENGINES
 from regard.jury import LAWS, Candidate, check
 
-# On a CPU, Triton's kernels run in an interpreter, in hours.
-HERE = [f"regard-{engine}" for engine in ("auto", *ENGINES) if engine not in ("triton", "jit")]
+HERE = [f"regard-{engine}" for engine in ("auto", *ENGINES) if engine not in ("triton", "banded")]
 
 
 def shown(script: str) -> str:
@@ -63,6 +63,16 @@ def test_engines_are_acquitted(engine, law):
     verdict = check(engine, only=[law])[law]
     assert verdict.answer in ("holds", "not offered"), f"{verdict.note} {verdict.worst}\n{verdict.script}"
     # What an engine doesn't offer, it says itself.
+    assert verdict.answer == "holds" or "RefusedError" in verdict.note
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+def test_triton_is_acquitted(law, monkeypatch):
+    """In Triton's interpreter."""
+    interpret(monkeypatch)
+    verdict = check("regard-triton", only=[law])[law]
+    assert verdict.answer in ("holds", "not offered"), f"{verdict.note} {verdict.worst}\n{verdict.script}"
     assert verdict.answer == "holds" or "RefusedError" in verdict.note
 
 

@@ -56,11 +56,9 @@ class Case:
 
     def __str__(self) -> str:
         """What differs from the usual, in words."""
-        told = [
-            f"{self.batch} x {self.heads} x {self.queries} queries, {self.keys} keys of {self.feature}",
-            self.dtype,
-        ]
-        told += [f"{self.key_heads} heads of keys"] * (self.key_heads != self.heads)
+        rows = f"{self.batch} x {self.heads} x {self.queries} {'query' if self.queries == 1 else 'queries'}"
+        told = [f"{rows}, {self.keys} {'key' if self.keys == 1 else 'keys'} of {self.feature}", self.dtype]
+        told += [f"heads of keys: {self.key_heads}"] * (self.key_heads != self.heads)
         told += [f"values of {self.value}"] * (self.value != self.feature)
         told += [f"mask {self.mask!r}"] * bool(self.mask)
         told += ["causal"] * self.causal + ["a bias"] * self.bias
