@@ -68,7 +68,7 @@ def test_engines_are_acquitted(engine, law):
 
 
 IN_MINUTES = {"determinism", "dropout", "hidden", "inputs", "lengths"}
-"""Laws of so many numbers that the interpreter takes half a minute for each; tests/attention/test_triton.py has them."""
+"""Laws of so many numbers that the interpreter takes half a minute for each; test_triton.py has them."""
 
 
 @pytest.mark.slow
