@@ -3,7 +3,7 @@
     python benchmarks/league.py                  all, in about ten minutes on two cores
     python benchmarks/league.py sdpa flex        only some, into the same table
 
-Each function is called as its library's own models call it (src/regard/jury/candidates/). Those of libraries that are no
+Each function is called as its own library calls it (src/regard/jury/candidates/). Those of libraries that are no
 dependency of regard are adapted here: x-transformers, local-attention, PyTorch Geometric. One that isn't
 installed is left out, and the table says so. An error in a row is the worst of all cases, in units of its bound.
 """
