@@ -114,7 +114,9 @@ def rounding_bounds(inputs: Inputs, allowed: Tensor) -> dict[str, Tensor]:
         "value": _grouped(d_value, share),
     }
     if inputs.bias is not None:
-        error["bias"] = product
+        # Of items that share it, each item's may be rounded before they are added up.
+        shape = inputs.bias.shape
+        error["bias"] = product.sum_to_size(shape) + (case.batch * v + u) * z.abs().sum_to_size(shape)
     return {"output": do} | {f"gradient of {name}": bound for name, bound in error.items()}
 
 

@@ -20,7 +20,8 @@ class Case:
             but a band), "rows" (some rows see nothing), "item" (the last item sees nothing), "end" (no row sees the
             last third of the keys, of two or more).
         causal: whether the function's own causal rule is asked for.
-        bias: whether a bias of all axes is added to the scores.
+        bias: what is added to the scores: "" (nothing), "whole" (a number for each pair of each item), "table" (the
+            same for all items, as learned positions are).
         scale: what the products are multiplied by; None: the function's default, 1 / sqrt(feature).
         magnitude: how large queries and keys are, times standard normal numbers.
         layout: how tensors lie in memory: "contiguous", "transposed", "sliced" (every second number of a larger
@@ -43,7 +44,7 @@ class Case:
     dtype: str = "float32"
     mask: str = ""
     causal: bool = False
-    bias: bool = False
+    bias: str = ""
     scale: float | None = None
     magnitude: float = 1.0
     layout: str = "contiguous"
@@ -61,7 +62,7 @@ class Case:
         told += [f"heads of keys: {self.key_heads}"] * (self.key_heads != self.heads)
         told += [f"values of {self.value}"] * (self.value != self.feature)
         told += [f"mask {self.mask!r}"] * bool(self.mask)
-        told += ["causal"] * self.causal + ["a bias"] * self.bias
+        told += ["causal"] * self.causal + [f"bias {self.bias!r}"] * bool(self.bias)
         told += [] if self.scale is None else [f"scale {self.scale:g}"]
         told += [f"magnitude {self.magnitude:g}"] * (self.magnitude != 1)
         told += [f"tensors {self.layout}"] * (self.layout != "contiguous")
@@ -84,7 +85,7 @@ class Case:
         value = numbers(b, g, n, self.value)
         upward = numbers(b, h, m, self.value)
         mask = self._mask(generator) if self.mask else None
-        bias = numbers(b, h, m, n) if self.bias else None
+        bias = numbers(1 if self.bias == "table" else b, h, m, n) if self.bias else None
         if self.same:
             query, value, upward = torch.zeros_like(query), value.abs() + 0.5, upward.abs() + 0.5
         if self.dropout:

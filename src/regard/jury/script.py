@@ -45,6 +45,7 @@ def call(query, key, value, **options):
 def definition(query, key, value, bias=None, kept=None):
     """Attention row by row in float64: what a row doesn't see is never computed with."""
     rows, share = [], query.shape[1] // key.shape[1]
+    bias = None if bias is None else bias.expand(allowed.shape)
     for b, h, i in torch.cartesian_prod(*map(torch.arange, query.shape[:3])).view(-1, 3).tolist():
         seen = allowed[b, h, i].nonzero().flatten()
         scores = (key[b, h // share, seen] * query[b, h, i]).sum(-1) * {scale}
@@ -357,7 +358,7 @@ def _drawn(case: Case) -> list[str]:
     if case.mask == "some":
         lines.append(f"drawn = torch.rand({(b, h, m, n)}, generator=generator)")
     if case.bias:
-        lines.append(f"bias = torch.randn({(b, h, m, n)}, generator=generator)")
+        lines.append(f"bias = torch.randn({(1 if case.bias == 'table' else b, h, m, n)}, generator=generator)")
     if case.same:
         lines.append("query, value, upward = torch.zeros_like(query), value.abs() + 0.5, upward.abs() + 0.5")
     if case.dropout:

@@ -14,7 +14,7 @@ __all__ = ["shrunk"]
 _SEEDS = (0, 1, 2)
 _PLAIN: dict[str, Any] = {
     "mask": "",
-    "bias": False,
+    "bias": "",
     "causal": False,
     "scale": None,
     "layout": "contiguous",

@@ -111,10 +111,12 @@ def _mask(claims: Claims) -> Iterator[Case]:
 
 def _bias(claims: Claims) -> Iterator[Case]:
     if claims.bias:
-        case = Case(dtype=claims.usual, bias=True)
+        case = Case(dtype=claims.usual, bias="whole")
         yield replace(case, heads=1, key_heads=1, queries=1, keys=2)
         yield replace(case, batch=2, queries=3, keys=4)
         yield replace(case, batch=2, queries=19, keys=23)
+        yield replace(case, bias="table", batch=3, queries=3, keys=4)
+        yield replace(case, bias="table", batch=3, queries=19, keys=23)
 
 
 def _causal(claims: Claims) -> Iterator[Case]:
@@ -156,7 +158,7 @@ MASK = Law(
 )
 BIAS = Law(
     "bias",
-    "A bias is added to the scores, and its gradient is right.",
+    "A bias is added to the scores, and its gradient is right, also where all items share it.",
     "Learned positions (T5, Swin) train on a wrong gradient.",
     _bias,
     compared,

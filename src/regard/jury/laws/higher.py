@@ -27,7 +27,7 @@ def _cases(claims: Claims) -> Iterator[Case]:
     if claims.mask:
         yield replace(case, mask="some", queries=3, keys=5)
     if claims.bias:
-        yield replace(case, bias=True)
+        yield replace(case, bias="table", batch=2)
     if claims.causal:
         yield replace(case, causal=True, queries=5, keys=5)
     yield replace(case, queries=17, keys=19)

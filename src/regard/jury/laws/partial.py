@@ -16,7 +16,7 @@ def _cases(claims: Claims) -> Iterator[Case]:
         case = Case(dtype=claims.usual, queries=3, keys=4)
         yield case
         if claims.bias:
-            yield replace(case, bias=True)
+            yield replace(case, bias="whole")
         if claims.mask:
             yield replace(case, mask="some", queries=19, keys=23)
 

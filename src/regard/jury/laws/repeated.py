@@ -24,7 +24,7 @@ def _cases(claims: Claims) -> Iterator[Case]:
     if claims.mask:
         yield replace(case, mask="some", queries=33, keys=65)
     if claims.bias:
-        yield replace(case, bias=True, queries=33, keys=65)
+        yield replace(case, bias="table", batch=2, queries=33, keys=65)
 
 
 def _judge(subject: Subject, case: Case) -> Finding:
