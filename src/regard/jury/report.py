@@ -21,8 +21,8 @@ def report(judgement: Judgement, *, scripts: bool = False) -> Page:
         'sdpa-math: no law fails; 1 holds'
     """
     rows = tuple(_row(verdict) for verdict in judgement.verdicts)
-    columns = ("law", "verdict", "error", "bound", "where")
-    blocks: list[Block] = [Table(columns, rows, ("left", "left", "right", "right", "left"))]
+    columns = ("law", "verdict", "error", "bound", "cases")
+    blocks: list[Block] = [Table(columns, rows, ("left", "left", "right", "right", "right"))]
     if judgement.failed and judgement.failed[0].law.name == "outputs" and len(judgement.failed) > 1:
         blocks.append(
             Prose("The plain outputs are wrong. Other laws may fail for the same reason: begin with outputs.")
@@ -30,6 +30,8 @@ def report(judgement: Judgement, *, scripts: bool = False) -> Page:
     for verdict in judgement.failed:
         law = verdict.law
         blocks += [Heading(f"{law.name} fails"), Prose(law.says), Prose(f"What it means: {law.matters}")]
+        if told := _worst(verdict):
+            blocks.append(Prose(told))
         if verdict.note:
             blocks.append(Prose(f"Found: {verdict.note.rstrip('.')}."))
         blocks.append(Prose(f"The smallest failing call that was found: {verdict.smallest}."))
@@ -66,13 +68,19 @@ def summary(judgement: Judgement) -> str:
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:
-    worst = verdict.worst
+    worst, cases = verdict.worst, f"{verdict.cases}" if verdict.cases else ""
     if worst is None:
-        return verdict.law.name, verdict.answer, "", "", ""
-    if verdict.answer == "holds" and worst.error == 0:
-        return verdict.law.name, verdict.answer, "0", "", ""
-    place = f"{worst.what} {list(worst.where)}" if worst.where else worst.what
-    return verdict.law.name, verdict.answer, _number(worst.error), _number(worst.bound), place
+        return verdict.law.name, verdict.answer, "", "", cases
+    bound = _number(worst.bound) if worst.bound else ""
+    return verdict.law.name, verdict.answer, _number(worst.error), bound, cases
+
+
+def _worst(verdict: Verdict) -> str:
+    """What was furthest off."""
+    worst = verdict.worst
+    if worst is None or not worst.where:
+        return ""
+    return f"Furthest off: {worst.what} at {list(worst.where)} is {worst.got:.6g}, and must be {worst.right:.6g}."
 
 
 def _number(number: float) -> str:
