@@ -9,7 +9,8 @@ import torch
 from jury.broken import PLAIN, Steps, written
 from regard import check
 from regard.errors import ArgumentError, UnknownNameError
-from regard.jury import LAWS, Case, Finding, Judgement, Slope, Verdict, report, summary
+from regard.jury import LAWS, Case, Claims, Finding, Judgement, Slope, Verdict, report, summary
+from regard.jury.law import worst
 from regard.page import as_html, as_text
 from regard.testing import laws
 
@@ -59,6 +60,24 @@ def test_plain_attention_that_raises_is_not_acquitted():
     found = check(none, PLAIN, only=["outputs"])
     assert found["outputs"].answer == "not judged"
     assert not found.holds
+
+
+def test_a_kernel_for_half_precision_alone_is_judged_in_it():
+    def half(query, key, value):
+        if query.dtype not in (torch.float16, torch.bfloat16):
+            raise RuntimeError("half precision only")
+        return Steps()(query, key, value)
+
+    judgement = check(half, Claims(), only=["outputs", "gradients", "lengths", "large_scores", "half"])
+    assert judgement.holds
+    assert judgement["outputs"].cases == 5
+
+
+def test_an_infinite_bound_excuses_no_nan():
+    numbers = [torch.tensor([number], dtype=torch.float64) for number in (math.nan, 1.0, math.inf)]
+    found = worst({"x": numbers[0]}, {"x": numbers[1]}, {"x": numbers[2]}, torch.float64)
+    assert not found.holds
+    assert worst({"x": numbers[1] * 9}, {"x": numbers[1]}, {"x": numbers[2]}, torch.float64).holds
 
 
 def test_wrong_shapes_and_dtypes_are_told():

@@ -72,6 +72,7 @@ def check(
         # What a kernel warns of is no verdict, and would be told once for each of hundreds of calls.
         warnings.simplefilter("ignore")
         subject = Subject(chosen.function, claims or chosen.claims or found_claims(chosen.function, device), device)
+        subject = replace(subject, claims=replace(subject.claims, dtypes=_dtypes(subject)))
         if subject.claims.gradients and not _has_gradients(subject):
             subject = replace(subject, claims=replace(subject.claims, gradients=False))
         verdicts = []
@@ -83,10 +84,22 @@ def check(
     return Judgement(chosen.name, device, tuple(verdicts), tuple(measured), time.monotonic() - begin)
 
 
+def _dtypes(subject: Subject) -> tuple[str, ...]:
+    """The claimed dtypes in which it runs on its device: some kernels take half precision alone."""
+    taken = []
+    for dtype in subject.claims.dtypes:
+        try:
+            subject.outcome(subject.make(Case(dtype=dtype, feature=64, value=64)), gradients=False)
+        except RefusedCase:
+            continue
+        taken.append(dtype)
+    return tuple(taken) or subject.claims.dtypes
+
+
 def _has_gradients(subject: Subject) -> bool:
     """Whether a small call has a backward: without one, outputs are judged alone."""
     try:
-        subject.outcome(subject.make(Case(dtype=subject.claims.usual)))
+        subject.outcome(subject.make(Case(dtype=subject.claims.usual, feature=64, value=64)))
     except RefusedCase:
         return False
     return True

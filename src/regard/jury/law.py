@@ -98,9 +98,11 @@ def worst(found: Outcome, right: Outcome, bounds: Outcome, dtype: torch.dtype) -
 def _worst_number(name: str, got: Tensor, wanted: Tensor, bound: Tensor, largest: float) -> Finding:
     error = (got - wanted).abs()
     error = torch.where(got.isfinite() & wanted.isfinite(), error, torch.inf)
-    # Not finite where it must not be is right, and so is either where rounding decides whether it overflows.
+    # Not finite where it must not be is right, and so is either where rounding decides whether it overflows. A bound
+    # that isn't finite excuses any number, but not NaN.
     both = ~wanted.isfinite() & ~got.isfinite()
-    either = wanted.isfinite() & ((wanted.abs() + bound) > largest) | (wanted.isfinite() & ~bound.isfinite())
+    either = wanted.isfinite() & bound.isfinite() & (wanted.abs() + bound > largest)
+    either |= wanted.isfinite() & ~bound.isfinite() & got.isfinite()
     error = torch.where(both | either, 0.0, error)
     bound = torch.where(bound.isfinite(), bound, 0.0)
     ratio = torch.where(error == 0, 0.0, error / bound)
