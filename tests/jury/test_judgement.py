@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from torch.autograd import forward_ad
 
 from jury.broken import PLAIN, Steps, written
 from regard import check
@@ -78,6 +79,23 @@ def test_an_infinite_bound_excuses_no_nan():
     found = worst({"x": numbers[0]}, {"x": numbers[1]}, {"x": numbers[2]}, torch.float64)
     assert not found.holds
     assert worst({"x": numbers[1] * 9}, {"x": numbers[1]}, {"x": numbers[2]}, torch.float64).holds
+
+
+def test_a_tangent_that_is_lost_is_told():
+    def constant(query, key, value):
+        return Steps()(*(forward_ad.unpack_dual(tensor).primal for tensor in (query, key, value)))
+
+    verdict = check(constant, PLAIN, only=["forward_mode"])["forward_mode"]
+    assert verdict.answer == "fails"
+    assert "lost without an error" in verdict.note
+
+
+def test_a_failing_case_is_made_small():
+    smallest = check("sdpa", only=["alignment"])["alignment"].smallest
+    assert str(smallest) == "1 x 1 x 1 query, 2 keys of 1, float32, causal"
+    # What the law is about stays: hidden values are hidden by something.
+    smallest = check("sdpa", only=["hidden"])["hidden"].smallest
+    assert str(smallest) == "1 x 1 x 1 query, 2 keys of 1, float32, mask 'end', nan in a hidden value"
 
 
 def test_wrong_shapes_and_dtypes_are_told():
