@@ -17,6 +17,8 @@ LEVELS = [
     {"attention", "page"},
     {"modules", "inputs", "jury"},
     {"inspection", "datasets", "testing"},
+    {"flex", "modules", "inputs"},
+    {"inspection", "datasets"},
     {"tasks"},
     {"lab"},
     {"cli"},

@@ -1,0 +1,165 @@
+"""What a mask_mod becomes: for each query up to two intervals of keys, or a table of tiles."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention import Index, Mask, Sizes, Spans
+from regard.flex.mods import Mod
+
+__all__ = ["ASKED", "FULL", "HIDDEN", "TILE", "AskedTiles", "KeyIntervals", "Tiles"]
+
+TILE = 128
+"""The rows and columns of a tile, as those of PyTorch's blocks mostly are."""
+
+HIDDEN, FULL, ASKED = 0, 1, 2
+_DENSE = 0.75  # of the keys between the first and the last: to leave out fewer would not be worth a copy
+
+
+@dataclass(frozen=True, repr=False)
+class KeyIntervals(Mask):
+    """A query may attend to the keys of one or two intervals.
+
+    Args:
+        starts, stops: (interval, batch or 1, head or 1, query), the first key and the one after the last; of two
+            intervals in ascending order, with a gap between them, or the second is empty and begins where the first
+            ends.
+    """
+
+    starts: Tensor
+    stops: Tensor
+
+    def allows(self, at: Index) -> Tensor:
+        item, head = _own(self.starts[0], at)
+        found = [
+            (at.key >= start[item, head, at.query]) & (at.key < stop[item, head, at.query])
+            for start, stop in zip(self.starts, self.stops, strict=True)
+        ]
+        return found[0] if len(found) == 1 else found[0] | found[1]
+
+    def spans(self, sizes: Sizes) -> Spans:
+        starts, stops = (bound.to(sizes.device) for bound in (self.starts, self.stops))
+        if starts.shape[2] == 1:
+            intervals = [
+                Spans.only(*bounds, sizes.keys) for bounds in zip(starts[:, :, 0], stops[:, :, 0], strict=True)
+            ]
+            return intervals[0] if len(intervals) == 1 else intervals[0] | intervals[1]
+        # Spans are those of an item: here, between the first and the last key that any of its heads may see.
+        empty = starts >= stops
+        start = starts.masked_fill(empty, sizes.keys).amin((0, 2))
+        return Spans.only(start, stops.masked_fill(empty, 0).amax((0, 2)), sizes.keys, exact=False)
+
+    def __repr__(self) -> str:
+        count, items, heads, queries = self.starts.shape
+        own = " of each head" * (heads > 1) + " of each item" * (items > 1)
+        return f"KeyIntervals({count} for each of {queries} queries{own})"
+
+
+@dataclass(frozen=True, repr=False)
+class Tiles(Mask):
+    """Queries and keys are divided into tiles of `TILE` by `TILE` pairs, and each tile has a pattern.
+
+    Args:
+        table: (batch or 1, head or 1, query tile, key tile), the number of each tile's pattern.
+        patterns: (pattern, row, column), bool; the first hides all pairs, the second allows all.
+    """
+
+    table: Tensor
+    patterns: Tensor
+
+    def allows(self, at: Index) -> Tensor:
+        return self._looked_up(self.patterns, at)
+
+    def _looked_up(self, patterns: Tensor, at: Index) -> Tensor:
+        """What the patterns of the tiles say of these pairs."""
+        item, head = _own(self.table, at)
+        if at.query.numel() != at.query.shape[-2] or at.key.numel() != at.key.shape[-1]:
+            numbers = self.table[item, head, at.query // TILE, at.key // TILE]
+            return patterns[numbers, at.query % TILE, at.key % TILE]
+        row, key = at.query.flatten(), at.key.flatten()
+        (over, rows), (across, columns) = (
+            (axis // TILE).unique_consecutive(return_inverse=True) for axis in (row, key)
+        )
+        numbers = self.table[item, head, over.view(1, -1, 1), across.view(1, 1, -1)]
+        # (group, tile, tile, row, column) -> (group, tile x row, tile x column)
+        pairs = patterns[numbers].transpose(2, 3).flatten(3, 4).flatten(1, 2)
+        return _taken(_taken(pairs, 1, rows * TILE + row % TILE), 2, columns * TILE + key % TILE)
+
+    def spans(self, sizes: Sizes) -> Spans:
+        shown = (self.table != HIDDEN).any(1).to(sizes.device)
+        first, last = shown.int().argmax(2), shown.shape[2] - shown.flip(2).int().argmax(2)
+        start, stop = (
+            (bound * shown.any(2) * TILE).repeat_interleave(TILE, 1)[:, : sizes.queries] for bound in (first, last)
+        )
+        return Spans.only(start, stop, sizes.keys, exact=False)
+
+    def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
+        shown = (self.table[:, :, rows.start // TILE : -(-rows.stop // TILE)] != HIDDEN).flatten(0, 2).any(0).cpu()
+        tiles = shown.nonzero().flatten()
+        if not len(tiles) or len(tiles) >= _DENSE * int(tiles[-1] - tiles[0] + 1):
+            return None
+        keys = (tiles.unsqueeze(1) * TILE + torch.arange(TILE, device="cpu")).flatten()
+        return keys[keys < sizes.keys]
+
+    def __repr__(self) -> str:
+        return f"Tiles({self._counts()}, {len(self.patterns) - 2} patterns)"
+
+    def _counts(self) -> str:
+        kinds = self.table.clamp(max=ASKED).flatten().bincount(minlength=3).tolist()
+        return ", ".join(f"{count} {kind}" for count, kind in zip(kinds, ("hidden", "full", "partial"), strict=True))
+
+
+@dataclass(frozen=True, repr=False)
+class AskedTiles(Tiles):
+    """Tiles of which the partial ones have too many patterns to be kept: their mask_mod is asked each time.
+
+    Args:
+        table: of each tile 0, hidden; 1, full; 2, to be asked.
+        patterns: what is known of these: that the second allows all.
+        mod: the mask_mod, frozen.
+        trained: the tensors that it captures and that may need a gradient; they get none from a mask.
+    """
+
+    mod: Mod
+    trained: tuple[Tensor, ...]
+
+    @classmethod
+    def of(cls, table: Tensor, mod: Mod) -> "AskedTiles":
+        """The mask of a table and a mod."""
+        return cls(table, _pattern(FULL).to(table.device), mod, mod.trained)
+
+    def allows(self, at: Index) -> Tensor:
+        known, undecided = super().allows(at), self._looked_up(_pattern(ASKED).to(self.table.device), at)
+        if not undecided.any():
+            return known
+        item, head = torch.broadcast_tensors(*_own(self.table, at))
+        return known | (undecided & self.mod(self.trained, None, Index(item, head, at.query, at.key)))
+
+    def __repr__(self) -> str:
+        return f"AskedTiles({self._counts()}, {self.mod} asked in each call)"
+
+
+def _pattern(number: int) -> Tensor:
+    """Patterns of which only this one allows anything, namely all pairs."""
+    patterns = torch.zeros(3, TILE, TILE, dtype=torch.bool, device="cpu")
+    patterns[number] = True
+    return patterns
+
+
+def _own(table: Tensor, at: Index) -> tuple[Tensor, Tensor]:
+    """The item and head of pairs in a table, whose first two axes may be shared by all items or heads."""
+    return tuple(  # pyright: ignore[reportReturnType]
+        torch.zeros_like(axis[:1]) if size == 1 else axis
+        for axis, size in zip((at.batch, at.head), table.shape[:2], strict=True)
+    )
+
+
+def _taken(pairs: Tensor, axis: int, places: Tensor) -> Tensor:
+    """These places of an axis, as a view if they are contiguous."""
+    if not len(places):
+        return pairs.narrow(axis, 0, 0)
+    first, last = int(places[0]), int(places[-1])
+    if last - first + 1 == len(places):
+        return pairs.narrow(axis, first, len(places))
+    return pairs.index_select(axis, places)
