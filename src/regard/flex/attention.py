@@ -98,8 +98,8 @@ def flex_attention(
 
     Args:
         query: (batch, head, query, feature).
-        key, value: (batch, key_head, key, feature) and (batch, key_head, key, value). A batch of 1 is shared by all items
-            where `block_mask` has their number.
+        key, value: (batch, key_head, key, feature) and (batch, key_head, key, value). With a `block_mask` for all items
+            their batch may be 1, as in paged attention.
         score_mod: a function (score, b, h, q_idx, kv_idx) of five tensors () -> the changed score, a tensor (); None
             leaves scores as they are.
         block_mask: which pairs may attend, by `create_block_mask` of this module or of PyTorch; None: all.
@@ -133,12 +133,10 @@ def flex_attention(
         raise ArgumentError("`return_lse` must not be given beside `return_aux`: pass return_aux=AuxRequest(lse=True).")
     if kernel_options:
         _warn_of_kernel_options()
-    log_sums = return_lse or (return_aux is not None and return_aux.lse)
-    output = attend(call.query, call.key, call.value, **call.parts, log_sums=log_sums)
-    output, found = output if log_sums else (output, None)
+    output, lse = call.output(log_sums=return_lse or (return_aux is not None and return_aux.lse))
     if return_aux is not None:
-        return output, AuxOutput(found, call.highest_scores() if return_aux.max_scores else None)
-    return output if found is None else (output, found)  # pyright: ignore[reportReturnType]
+        return output, AuxOutput(lse, call.highest_scores() if return_aux.max_scores else None)
+    return output if lse is None else (output, lse)
 
 
 def plan(
@@ -189,8 +187,8 @@ class _Call:
             # As in paged attention, where all items have their keys in one.
             if block_mask is None or len(key) != 1 or len(block_mask.kv_num_blocks) != batch:
                 raise ArgumentError(
-                    f"`key` must have the batch size of `query`, {batch}, or 1 where `block_mask` is for {batch} items, "
-                    f"but has {key.shape[0]}."
+                    f"`key` must have the batch size of `query`, {batch}, or 1 where `block_mask` is for {batch}, but "
+                    f"has {key.shape[0]}."
                 )
             key, value = (tensor.expand(batch, -1, -1, -1) for tensor in (key, value))
         mask = None if block_mask is None else rule_of(block_mask, batch, query.shape[2], key.shape[2])
@@ -200,6 +198,12 @@ class _Call:
             position = ScoreMod(mod, mod.trained)
         score = "scaled_dot" if scale is None else Dot(scale)
         return cls(query, key, value, {"score": score, "mask": mask, "position": position})
+
+    def output(self, *, log_sums: bool) -> tuple[Tensor, Tensor | None]:
+        """The output, and if they are asked for its log-sums."""
+        if log_sums:
+            return attend(self.query, self.key, self.value, **self.parts, log_sums=True)
+        return attend(self.query, self.key, self.value, **self.parts), None
 
     def highest_scores(self) -> Tensor:
         """The highest score of each query, (batch, head, query); minus infinity if it may attend to nothing."""
@@ -254,8 +258,8 @@ def _check_block_mask(query: Tensor, key: Tensor, block_mask: Any) -> None:
         )
     if block_mask.kv_indices.device != query.device:
         raise ArgumentError(
-            f"`block_mask` must be on {query.device} as `query` is, but is on {block_mask.kv_indices.device}. Move it by "
-            ".to(), or pass `device` to create_block_mask."
+            f"`block_mask` must be on {query.device} as `query` is, but is on {block_mask.kv_indices.device}. Move it "
+            "by .to(), or pass `device` to create_block_mask."
         )
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
-from regard.attention import Dense, Index, Lengths, Mask
+from regard.attention import Index, Lengths, Mask
 from regard.attention.call_spec import untraced
 from regard.errors import ArgumentError
 from regard.flex.closures import State, state
@@ -58,13 +58,13 @@ def create_block_mask(
     Source: PyTorch's torch.nn.attention.flex_attention; Dong et al. 2024 (arXiv 2412.05496).
 
     Example:
-        >>> create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, None, None, 512, 512, device="cpu").sparsity()
+        >>> create_block_mask(lambda b, h, i, j: i >= j, None, None, 512, 512, device="cpu").sparsity()
         37.5
     """
     if compute_dq_write_order:
         raise ArgumentError(
-            "`compute_dq_write_order` must be False: it is for a kernel of PyTorch alone. Make the BlockMask by PyTorch's "
-            "create_block_mask; flex_attention here takes it too."
+            "`compute_dq_write_order` must be False: it is for a kernel of PyTorch alone. Make the BlockMask by "
+            "PyTorch's create_block_mask; flex_attention here takes it too."
         )
     where = _device(device)
     height, width = size = _block_size(BLOCK_SIZE)

@@ -1,7 +1,7 @@
 """Mods: a user's functions of one pair, `score_mod` and `mask_mod`, computed for all pairs of a tile at once.
 
-A mod gets single numbers: a score, and the indices of its item, head, query and key. `torch.vmap` makes of it a function
-of a tile, so that whatever the mod computes is what it would compute for each pair by itself.
+A mod gets single numbers: a score, and the indices of its item, head, query and key. `torch.vmap` makes of it a
+function of a tile, so that whatever the mod computes is what it would compute for each pair by itself.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,8 +23,8 @@ MASK, SCORE = "mask_mod", "score_mod"
 _TAKES = {MASK: "(b, h, q_idx, kv_idx)", SCORE: "(score, b, h, q_idx, kv_idx)"}
 # What PyTorch says where a mod can't be computed for many pairs at once -> what that means for the mod.
 _REASONS = {
-    "data-dependent control flow": "decides by a number that differs from pair to pair (if, while, and, or, not, a < b < c)",
-    ".item()": "turns a number that differs from pair to pair into one of Python (int(), float(), .item(), range())",
+    "data-dependent control flow": "decides by a number of each pair (if, while, and, or, not, a < b < c)",
+    ".item()": "makes a Python number of one of each pair (int(), float(), .item(), range())",
     "random operation": "draws random numbers",
     "dynamic shape": "makes a tensor whose size depends on numbers",
 }
@@ -95,9 +95,8 @@ class Mod:
             if reason is None:
                 raise
             raise ArgumentError(
-                f"`{self.kind}` {self.name} {reason}, but it is computed for all pairs of a tile at once, as it is where "
-                "PyTorch compiles it. Combine tensors by & | ~ and torch.where, and capture what is random or decided "
-                "beforehand."
+                f"`{self.kind}` {self.name} {reason}, but is computed for all pairs of a tile at once, as by PyTorch. "
+                "Combine tensors by & | ~ and torch.where, and capture what is random or decided beforehand."
             ) from error
 
     def _result(self, *arguments: Tensor) -> Tensor:

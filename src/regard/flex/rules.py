@@ -158,7 +158,7 @@ class _Intervals:
 
 def _known(starts: Tensor, stops: Tensor, keys: int) -> Mask | None:
     """The mask of `attend` that is just these intervals, if the fastest engine knows one."""
-    count, items, heads, queries = starts.shape
+    count, _, heads, queries = starts.shape
     if (count, heads) != (1, 1) or bool((starts != 0).any()):
         return None
     stops = stops[0, :, 0]
