@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import and_masks, or_masks
 
 BATCH, HEADS, LENGTH, SIZE = 2, 3, 149, 5
 """Two tiles of 128 a side, and one key head less than a multiple of anything."""
@@ -241,27 +242,41 @@ def partial() -> ScoreCase:
 
 
 class Straight(torch.autograd.Function):
-    """Rounds, with the gradient of what isn't rounded."""
+    """A rounded multiple, with the gradient of what isn't rounded."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(scores):
-        return scores.round()
+    def forward(scores, factor):
+        return (scores * factor).round()
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        pass
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, *grads):
-        return grads[0]
+        scores, factor = ctx.saved_tensors
+        return grads[0] * factor, grads[0] * scores
 
 
 def own_gradient() -> ScoreCase:
+    factor = drawn()
+
+    def dense(scores, b, h, q, k):
+        exact = scores * factor
+        return exact + (exact.round() - exact).detach()
+
+    return ScoreCase(lambda score, b, h, q, k: Straight.apply(score, factor), dense, (factor,))
+
+
+def operators() -> ScoreCase:
+    """Operators called by their names, which are no functions of PyTorch's front."""
+    factor = drawn()
     return ScoreCase(
-        lambda score, b, h, q, k: Straight.apply(score),
-        lambda scores, b, h, q, k: scores + (scores.round() - scores).detach(),
+        lambda score, b, h, q, k: torch.ops.aten.mul.Tensor(score, factor),
+        lambda scores, b, h, q, k: scores * factor,
+        (factor,),
     )
 
 
@@ -287,6 +302,7 @@ SCORES: dict[str, Callable[[], ScoreCase]] = {
         bound_method,
         partial,
         own_gradient,
+        operators,
     )
 }
 
@@ -392,6 +408,12 @@ def documents_by_offsets() -> MaskCase:
     )
 
 
+def joined() -> MaskCase:
+    """Joined by PyTorch's functions; one of them calls the other's."""
+    near = and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < 9)
+    return MaskCase(or_masks(near, lambda b, h, q, k: k < 3), lambda b, h, i, j: 0 <= i - j < 9 or j < 3)
+
+
 def sinks() -> MaskCase:
     """The first keys and a window: two intervals."""
     return MaskCase(
@@ -466,6 +488,7 @@ MASKS: dict[str, Callable[[], MaskCase]] = {
         padding,
         packed_documents,
         documents_by_offsets,
+        joined,
         sinks,
         dilated,
         neighbourhood,

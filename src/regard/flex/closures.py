@@ -56,13 +56,16 @@ def _frozen_function(function: types.FunctionType, made: dict[int, Any]) -> Any:
     names = _global_names(function)
     if not names and not function.__closure__:
         return function
-    variables = {"__builtins__": function.__globals__.get("__builtins__"), "__name__": function.__module__}
+    variables = function.__globals__
+    if names:
+        variables = {"__builtins__": variables.get("__builtins__"), "__name__": function.__module__}
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
     copy = types.FunctionType(function.__code__, variables, function.__name__, function.__defaults__, cells)
     copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
     copy.__dict__.update(function.__dict__)
     made[id(function)] = copy  # before its variables are frozen, one of which may be the function itself
-    variables.update({name: _frozen(function.__globals__[name], made) for name in names})
+    for name in names:
+        variables[name] = _frozen(function.__globals__[name], made)
     for cell, own in zip(cells, function.__closure__ or (), strict=True):
         if _is_full(own):
             cell.cell_contents = _frozen(own.cell_contents, made)
