@@ -12,7 +12,6 @@ from torch import Tensor
 
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, matmul_nt, matmul_tn
-from regard.attention.engines.blocked.reference import fill_empty
 from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.log_sums import joined
 from regard.attention.parts import Differentiable, operands, optional_method, select
@@ -68,6 +67,11 @@ class TileMask:
         return ~self.rows
 
     @cached_property
+    def columns(self) -> Tensor:
+        """Which keys any row sees, (group or 1, column, 1)."""
+        return self.pairs.any(-2).unsqueeze(-1)
+
+    @cached_property
     def no_empty_row(self) -> bool:
         """Whether no row is known to be fully masked; False on a GPU, to avoid a synchronisation."""
         return self.pairs.device.type == "cpu" and bool(self.rows.all())
@@ -104,8 +108,8 @@ class TileWork:
         parts = request.parts
         # A user's function may keep what it returned, or return an expanded tensor; it must not be modified in place.
         self._builtin_scores = not parts.user_scores
-        if self.allowed is not None and not self._builtin_scores:
-            self._fill_empty(self.allowed)
+        if allowed is not None and not self._builtin_scores:
+            self._fill_empty(allowed)
         self._heads = at.head.flatten()
         # Most parts have no parameters for each head, and are known to have none.
         dot, plain = type(parts.score) is Dot, type(parts.position) is Position
@@ -115,9 +119,12 @@ class TileWork:
         self._changes_scores = not plain and self._position.overrides("scores")
         self._changes_outputs = not plain and self._position.overrides("outputs")
 
-    def _fill_empty(self, allowed: Tensor) -> None:
-        self.query, self.key = fill_empty(self.query, self.key, allowed)
-        self.unreduced_query, self.unreduced_key = fill_empty(self.unreduced_query, self.unreduced_key, allowed)
+    def _fill_empty(self, mask: TileMask) -> None:
+        """As `fill_empty` of the reference implementation, by what the heads that share the mask share, too."""
+        same_query, same_key = self.unreduced_query is self.query, self.unreduced_key is self.key
+        self.query, self.key = torch.where(mask.rows, self.query, 1.0), torch.where(mask.columns, self.key, 1.0)
+        self.unreduced_query = self.query if same_query else torch.where(mask.rows, self.unreduced_query, 1.0)
+        self.unreduced_key = self.key if same_key else torch.where(mask.columns, self.unreduced_key, 1.0)
 
     def weights(self) -> Tensor:
         """The weights before dropout, (group, row, column), in float32 or wider; hidden ones are 0."""
