@@ -206,9 +206,10 @@ def test_create_mask_of_a_score_mod():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own, where the compiler is imported
 @pytest.mark.parametrize(
     ("score", "mask"),
-    [("alibi", "causal"), ("soft_cap", "sliding_window"), (None, "neighbourhood"), ("relative", None)],
+    [("alibi_by_exponent", "causal"), ("soft_cap", "sliding_window"), (None, "neighbourhood"), ("relative", None)],
 )
 def test_equals_what_pytorch_compiles(score, mask):
     """Its kernel for CPUs, which has a forward pass only."""
