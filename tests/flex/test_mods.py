@@ -199,8 +199,8 @@ def test_a_block_mask_that_changes_is_asked_again():
 
 
 def test_a_cropped_block_mask():
-    block_mask = masked(lambda b, h, q, k: q >= k, 300)._adjust(5, 5)
-    assert torch.equal(run(block_mask=block_mask), run(block_mask=masked(lambda b, h, q, k: q >= k)))
+    x, cropped = drawn(1, 2, 128, 4), masked(lambda b, h, q, k: q >= k, 300)._adjust(128, 128)
+    assert torch.equal(run(block_mask=cropped, x=x), run(block_mask=masked(lambda b, h, q, k: q >= k, 128), x=x))
 
 
 def test_a_sliced_block_mask_says_that_its_mask_mod_is_gone():
