@@ -179,9 +179,9 @@ def _ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _device(device: Any) -> torch.device:
-    return (
-        torch.device(device) if device is not None else torch.accelerator.current_accelerator() or torch.device("cpu")
-    )
+    if device is not None:
+        return torch.device(device)
+    return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 
 def _block_size(size: Any) -> tuple[int, int]:
