@@ -127,7 +127,9 @@ def test_tensors_are_made_on_a_device_that_is_named():
     """
     makers = {maker.__name__ for maker in _device_constructors()}
     count = 0
-    for path in (path for path in FILES if path.relative_to(SOURCE).parts[0] in ("attention", "modules", "inputs")):
+    for path in (
+        path for path in FILES if path.relative_to(SOURCE).parts[0] in ("attention", "flex", "modules", "inputs")
+    ):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         parameters = [call for call in calls if ast.unparse(call.func) == "nn.Parameter"]

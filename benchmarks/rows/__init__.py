@@ -14,6 +14,7 @@ from rows import (
     summarise,
     window,
 )
+from rows import additive, decoding, dense, flex, gpu, graph, own, pointwise, positions, sparse, summarise, window
 from rows.row import Bench, Case, Maker, Outputs, Row, Run, Work
 
 __all__ = ["GPU_ROWS", "ROWS", "Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work"]
@@ -30,6 +31,7 @@ ROWS: tuple[Row, ...] = (
     *decoding.ROWS,
     *own.ROWS,
     *forward_mode.ROWS,
+    *flex.ROWS,
 )
 # What kernels on a GPU shall reach, a table of its own.
 GPU_ROWS: tuple[Row, ...] = gpu.ROWS
