@@ -9,6 +9,7 @@ from torch import Tensor
 
 from flex.cases import BATCH, HEADS, LENGTH, MASKS, SCORES, SIZE, MaskCase, ScoreCase, drawn
 from regard import flex
+from regard.attention import Sizes
 from regard.flex.block_masks import rule_of
 from regard.flex.masks import AskedTiles, KeyIntervals, Tiles
 
@@ -222,3 +223,23 @@ def test_equals_what_pytorch_compiles(score, mask):
     with torch.no_grad():
         expected = compiled(query, key, value, mod, block_mask)
         torch.testing.assert_close(flex.flex_attention(query, key, value, mod, block_mask), expected)
+
+
+def test_scattered_tiles_are_left_out():
+    """Of 9 tiles of keys a query sees every third, and of their keys every second."""
+    length = 1100
+    query, key, value = (drawn(1, 1, length, SIZE, seed=seed) for seed in range(3))
+    block_mask = flex.create_block_mask(
+        lambda b, h, q, k: (q // 128 % 3 == k // 128 % 3) & ((q - k) % 2 == 0), None, None, length, length, device="cpu"
+    )
+    at = torch.arange(length)
+    table = (at.unsqueeze(1) // 128 % 3 == at // 128 % 3) & ((at.unsqueeze(1) - at) % 2 == 0)
+    output = flex.flex_attention(query, key, value, block_mask=block_mask)
+    expected = (query @ key.mT / math.sqrt(SIZE)).masked_fill(~table, -torch.inf).softmax(-1) @ value
+    torch.testing.assert_close(output, expected, **CLOSE)
+    found, other = (torch.autograd.grad(each.square().sum(), (query, key, value)) for each in (output, expected))
+    torch.testing.assert_close(found, other, **CLOSE)
+    rule = rule_of(block_mask, 1, length, length)
+    keys = rule.columns(Sizes(1, length, length), slice(0, 128))
+    assert keys is not None
+    assert keys.tolist() == [*range(128), *range(384, 512), *range(768, 896)]
