@@ -128,8 +128,10 @@ def test_a_block_mask_of_pytorch_is_the_same_rule(name):
 
 
 @pytest.mark.parametrize("name", ["dilated", "neighbourhood", "dilation_of_each_item_and_head", "table_of_pairs"])
-def test_a_mask_with_too_many_patterns_is_asked_each_time(name, monkeypatch):
+@pytest.mark.parametrize("budget", [2**21, 1])
+def test_a_mask_with_too_many_patterns_is_asked_each_time(name, budget, monkeypatch):
     monkeypatch.setattr("regard.flex.rules.MOST_PATTERNS", 0)
+    monkeypatch.setattr("regard.flex.rules.BUDGET", budget)
     case = MASKS[name]()
     sizes = BATCH if case.batch else None, HEADS if case.heads else None, LENGTH, case.keys
     block_mask = flex.create_block_mask(case.mod, *sizes, device="cpu")
@@ -155,8 +157,10 @@ def test_rows_and_heads_that_are_asked_apart(name, monkeypatch):
         assert torch.equal(one.patterns[one.table], other.patterns[other.table])
 
 
-def test_blocks_count_beside_the_mask_mod():
+@pytest.mark.parametrize("kept", [2**11, 0])
+def test_blocks_count_beside_the_mask_mod(kept, monkeypatch):
     """Full blocks aren't asked, and those in no list are hidden: as PyTorch's kernels have it, and its tables say."""
+    monkeypatch.setattr("regard.flex.rules.MOST_PATTERNS", kept)
     counts = torch.tensor([[[1, 1, 0]]], dtype=torch.int32)
     columns = torch.tensor([[[[0, 1, 2], [1, 9, 9], [0, 1, 2]]]], dtype=torch.int32)
     full = torch.tensor([[[1, 0, 1]]], dtype=torch.int32)

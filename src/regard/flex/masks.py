@@ -117,24 +117,32 @@ class AskedTiles(Tiles):
     Args:
         table: of each tile 0, hidden; 1, full; 2, to be asked.
         patterns: what is known of these: that the second allows all.
+        kinds: (batch or 1, head or 1, query block, key block), the same of the blocks of a BlockMask, which may be cut
+            otherwise; None if all are to be asked.
+        size: the rows and columns of a block.
         mod: the mask_mod, frozen.
         trained: the tensors that it captures and that may need a gradient; they get none from a mask.
     """
 
+    kinds: Tensor | None
+    size: tuple[int, int]
     mod: Mod
     trained: tuple[Tensor, ...]
 
     @classmethod
-    def of(cls, table: Tensor, mod: Mod) -> "AskedTiles":
-        """The mask of a table and a mod."""
-        return cls(table, _pattern(FULL).to(table.device), mod, mod.trained)
+    def of(cls, table: Tensor, kinds: Tensor | None, size: tuple[int, int], mod: Mod) -> "AskedTiles":
+        """The mask of these tiles, blocks and mod."""
+        return cls(table, _pattern(FULL).to(table.device), kinds, size, mod, mod.trained)
 
     def allows(self, at: Index) -> Tensor:
-        known, undecided = super().allows(at), self._looked_up(_pattern(ASKED).to(self.table.device), at)
-        if not undecided.any():
-            return known
+        if not self._looked_up(_pattern(ASKED).to(self.table.device), at).any():
+            return super().allows(at)
         item, head = torch.broadcast_tensors(*_own(self.table, at))
-        return known | (undecided & self.mod(self.trained, None, Index(item, head, at.query, at.key)))
+        allowed = self.mod(self.trained, None, Index(item, head, at.query, at.key))
+        if self.kinds is not None:
+            kinds = self.kinds[(*_own(self.kinds, at), at.query // self.size[0], at.key // self.size[1])]
+            allowed = (kinds == FULL) | (allowed & (kinds == ASKED))
+        return allowed
 
     def __repr__(self) -> str:
         return f"AskedTiles({self._counts()}, {self.mod} asked in each call)"

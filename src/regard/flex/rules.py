@@ -63,7 +63,7 @@ def find_rule(mod: Mod, blocks: BlockKinds) -> Found:
         if intervals is not None and not intervals.add(some, rows, allowed):
             intervals = None
         tiles.add(some, rows, allowed)
-    rule = tiles.rule(mod, items, heads) if intervals is None else intervals.rule(items, heads, blocks.keys)
+    rule = tiles.rule(mod, blocks) if intervals is None else intervals.rule(items, heads, blocks.keys)
     return Found(rule, counts.unflatten(0, (items, heads)))
 
 
@@ -204,13 +204,14 @@ class _Patterns:
                 self.kept.append(tile.clone())
             self.table[group + some.start, row + over.start, column] = self.numbers[pattern]
 
-    def rule(self, mod: Mod, items: int, heads: int) -> Mask:
-        table = self.table.unflatten(0, (items, heads))
+    def rule(self, mod: Mod, blocks: BlockKinds) -> Mask:
+        table = self.table.unflatten(0, blocks.kinds.shape[:2])
+        if len(self.kept) > MOST_PATTERNS:
+            kinds = None if bool((blocks.kinds == ASKED).all()) else blocks.kinds
+            return AskedTiles.of(table.clamp(max=ASKED), kinds, blocks.size, mod)
         for axis in (0, 1):
             first = table.narrow(axis, 0, 1)
             table = first if bool((table == first).all()) else table
-        if len(self.kept) > MOST_PATTERNS:
-            return AskedTiles.of(table.clamp(max=ASKED), mod)
         patterns = [torch.zeros(TILE, TILE, dtype=torch.bool, device="cpu")]
         patterns += [torch.ones_like(patterns[0]), *self.kept]
         return Tiles(table.contiguous(), torch.stack(patterns).to(table.device))
