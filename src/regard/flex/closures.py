@@ -17,7 +17,7 @@ from torch import Tensor
 __all__ = ["State", "frozen", "state"]
 
 # Functions of these packages depend on no variable of the user's, unless they are made inside of another function.
-_LIBRARIES = ("torch", "numpy", "math", "regard", "builtins")
+_LIBRARIES = ("torch", "numpy")
 _MOST = 10_000  # values that are looked at: more of them would take longer than to ask a mask_mod again
 
 
