@@ -15,10 +15,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
     {"errors", "extras", "files", "shapes", "special_ids", "version"},
     {"attention", "page"},
-    {"modules", "inputs", "jury"},
+    {"flex", "jury", "modules", "inputs"},
     {"inspection", "datasets", "testing"},
-    {"flex", "modules", "inputs"},
-    {"inspection", "datasets"},
     {"tasks"},
     {"lab"},
     {"cli"},

@@ -4,6 +4,7 @@ from rows import (
     additive,
     decoding,
     dense,
+    flex,
     forward_mode,
     gpu,
     graph,
@@ -14,7 +15,6 @@ from rows import (
     summarise,
     window,
 )
-from rows import additive, decoding, dense, flex, gpu, graph, own, pointwise, positions, sparse, summarise, window
 from rows.row import Bench, Case, Maker, Outputs, Row, Run, Work
 
 __all__ = ["GPU_ROWS", "ROWS", "Bench", "Case", "Maker", "Outputs", "Row", "Run", "Work"]
