@@ -234,7 +234,17 @@ class TileWork:
         vjp_fn = optional_method(self._position, "scores_vjp", "scores")
         if vjp_fn is None:
             given = scores, self.unreduced_query, self.unreduced_key
-            return self._by_autograd(part, "scores", *given, extra=(self.at,))
+            changed, by_autograd = self._by_autograd(part, "scores", *given, extra=(self.at,))
+            if self._mask is None:
+                return changed, by_autograd
+            shown = self._mask.pairs
+
+            def masked_vjp(gradient: Tensor) -> tuple[Any, ...]:
+                # A user's position may have an infinite derivative where nothing is seen.
+                grad_scores, *grads = by_autograd(gradient)
+                return torch.where(shown, grad_scores, 0.0), *grads
+
+            return changed, masked_vjp
         changed = self._position.scores(scores, self.unreduced_query, self.unreduced_key, self.at)
         return changed, lambda gradient: (
             gradient,
