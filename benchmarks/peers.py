@@ -189,7 +189,9 @@ def shortfall(row: Row, found: Mapping[str, Any]) -> str | None:
 def cells(row: Row, found: Mapping[str, Any]) -> list[str]:
     """The cells of a row in the table."""
     show = format_mib if row.measure == "memory" else format_seconds
-    versions = ", ".join(f"{name} {version(name)}" for name in row.packages)
+    # A row of an earlier run keeps the versions that it was measured with.
+    measured = found.get("versions") or {name: version(name) for name in row.packages}
+    versions = ", ".join(f"{name} {measured[name]}" for name in row.packages)
     setting = f": {found['setting']}" if found.get("setting") else ""
     if found.get("theirs_built", 0.0) > 1:
         setting += f", built once in {found['theirs_built']:.0f} s"
