@@ -279,6 +279,8 @@ def kept(found: Mapping[str, dict[str, Any]], facts: str, bench: Bench) -> None:
     rows = [row for row in ROWS if row.name in details]
     details = {row.name: details[row.name] for row in rows}
     table = [cells(row, details[row.name]) for row in rows]
+    days = sorted({row["measured"][:10] for row in details.values()})
+    facts = f"{facts.removesuffix('.').rsplit('; ', 1)[0]}; {' to '.join(dict.fromkeys((days[0], days[-1])))}."
     save(results_of(bench), COLUMNS, table, facts, same=same(bench), details=details)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 __all__ = ["table"]
 
@@ -54,7 +55,8 @@ def table(name: str) -> str:
     if language == "zh":
         lines = [[chinese(cell) for cell in cells] for cells in lines]
     lines.insert(1, ["---"] * width)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + f"\n\n{measured_with(result, language)}\n"
+    said = measured_with(benchmark, result, language)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + f"\n\n{said}\n"
 
 
 def chinese(cell: str) -> str:
@@ -67,10 +69,12 @@ def chinese(cell: str) -> str:
     return CHINESE[name] + VERSION.sub(r"（\1）", cell).removeprefix(name)
 
 
-def measured_with(result: dict[str, str], language: str) -> str:
+def measured_with(benchmark: str, result: dict[str, Any], language: str) -> str:
     """The machine, the versions, the threads and the day; the page of the benchmarks has the other conditions."""
     facts = result["conditions"].rstrip(".").split("; ")
-    machine, versions, day = facts[0], facts[1], facts[-1]
+    machine, versions = facts[0], facts[1]
+    days = sorted({result["details"][each]["measured"][:10] for each in ROWS[benchmark]})
+    day = (" to " if language == "en" else " 至 ").join(dict.fromkeys((days[0], days[-1])))
     (threads,) = (each.removeprefix("threads ") for each in facts if each.startswith("threads "))
     if language == "en":
         return f"Measured on {day}: {machine}, {threads} threads; {versions}."
