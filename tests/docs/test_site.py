@@ -127,6 +127,6 @@ def test_every_room_has_a_page_of_its_names():
     """The rooms of the package that have public names, each with a page of the API reference."""
     rooms = {path.parent.name for path in (ROOT / "src" / "regard").glob("*/__init__.py")} - {"cli"}
     pages = {path.stem for path in (DOCS / "reference" / "api").glob("*.md")}
-    assert pages == rooms | {"errors", "huggingface"}
+    assert pages == rooms | {"errors", "huggingface", "testing"}
     for name in pages:
         assert re.search(r"^\.\. automodule:: regard\.", (DOCS / f"reference/api/{name}.md").read_text(), re.MULTILINE)
