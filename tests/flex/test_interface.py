@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.attention.flex_attention as theirs
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -105,6 +106,29 @@ def test_transforms():
     tables = drawn(3, *TABLE.shape, grad=False)
     found = torch.vmap(of, in_dims=(None, 0))(X.detach(), tables)
     torch.testing.assert_close(found, torch.stack([of(X, table) for table in tables]))
+
+
+# PyTorch's own: the first use of its forward mode.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is ")
+@pytest.mark.parametrize("way", ["torch.func", "dual numbers"])
+def test_forward_mode(way):
+    """Of the input and of what the mod captures, together; against finite differences."""
+    x, table = X.detach(), TABLE.detach()
+    moved = drawn(*x.shape, grad=False), drawn(*table.shape, grad=False)
+
+    def of(x: Tensor, table: Tensor) -> Tensor:
+        return flex.flex_attention(
+            x, x, x, lambda score, b, h, q, k: score.tanh() + table[h, q - k + LENGTH - 1], CAUSAL
+        )
+
+    if way == "torch.func":
+        found = torch.func.jvp(of, (x, table), moved)[1]
+    else:
+        with forward_ad.dual_level():
+            found = forward_ad.unpack_dual(of(*map(forward_ad.make_dual, (x, table), moved))).tangent
+    step = 1e-6
+    ahead, behind = (of(x + by * moved[0], table + by * moved[1]) for by in (step, -step))
+    torch.testing.assert_close(found, (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-7)
 
 
 def test_checkpointed():

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from regard.attention import Index
-from regard.attention.pytorch_internals import is_functorch_wrapped_tensor
+from regard.attention.pytorch_internals import is_dual, is_functorch_wrapped_tensor
 from regard.attention.validation import check_takes
 from regard.errors import ArgumentError
 from regard.flex.closures import frozen
@@ -39,7 +39,7 @@ class Mod:
         device, dtype: those of the scores.
 
     Attributes:
-        trained: the tensors that enter its operations from outside and may need a gradient, each once.
+        trained: the tensors that enter its operations from outside and may need a derivative, each once.
 
     Raises:
         ArgumentError: the function takes or returns something else.
@@ -56,7 +56,9 @@ class Mod:
         with torch.no_grad(), finding:
             finding.know(scores, indices)
             self._result(*scores, *indices)
-        self.trained = tuple(each for each in finding.found if each.requires_grad or is_functorch_wrapped_tensor(each))
+        self.trained = tuple(
+            each for each in finding.found if each.requires_grad or is_functorch_wrapped_tensor(each) or is_dual(each)
+        )
         others = [each for each in finding.found if not any(each is one for one in self.trained)]
         self._versions = [(each, each._version) for each in others if not each.is_inference()]
 
