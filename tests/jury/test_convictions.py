@@ -12,7 +12,11 @@ from jury.broken import BROKEN, CLAIMS, Steps
 from regard.attention.engines import ENGINES
 from regard.jury import LAWS, Candidate, candidate, check
 
-HERE = [f"regard-{engine}" for engine in ("auto", *ENGINES) if engine not in ("triton", "banded")]
+HERE = [
+    pytest.param(f"regard-{engine}", marks=() if engine == "auto" else pytest.mark.slow)
+    for engine in ("auto", *ENGINES)
+    if engine not in ("triton", "banded")
+]
 
 
 def shown(script: str) -> str:

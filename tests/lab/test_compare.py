@@ -171,7 +171,9 @@ def test_test_is_read_once_by_the_winner_and_the_default(tmp_path, quick, reads)
     assert len(reads) == sum(len(each) for each in done.test.values())
 
 
-@pytest.mark.parametrize("fails_at", [1, 2, 4])
+@pytest.mark.parametrize(
+    "fails_at", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow)]
+)
 def test_a_run_that_failed_is_run_again_and_no_other(tmp_path, quick, monkeypatch, fails_at):
     """The first call of `train` measures the time, the others are runs."""
     train, calls = module.train, []
@@ -372,6 +374,7 @@ def test_a_candidate_that_diverges_with_one_seed_is_behind_all_others(tmp_path, 
     assert set(done.test) == {"default"}
 
 
+@pytest.mark.slow
 def test_the_default_may_diverge(tmp_path, diverging, capsys):
     diverging(lambda recipe: recipe.width == 8)
     done = compare(sentences(), sentences(), WIDTHS, out=tmp_path / "out", test=TEST, **{**SHORT, "progress": "lines"})
@@ -395,6 +398,7 @@ def test_one_seed_of_the_default_may_diverge(tmp_path, diverging):
     assert "95 % interval too few seeds over 1 seed" in " ".join(as_text(done.page).split())
 
 
+@pytest.mark.slow
 def test_all_but_the_default_may_diverge(tmp_path, diverging):
     diverging(lambda recipe: recipe.width != 8)
     done = compare(sentences(), sentences(), WIDTHS, out=tmp_path / "out", **SHORT)
@@ -433,6 +437,7 @@ def test_a_score_that_is_not_a_number_counts_as_diverged(tmp_path, quick, monkey
     assert runs == ["the accuracy on dev is nan"] * 2
 
 
+@pytest.mark.slow
 def test_without_halving_all_run_in_full(tmp_path, quick):
     vary = {"width": [2, 4, 6, 10]}
     compare(sentences(), sentences(), vary, out=tmp_path / "out", halving=False, **SHORT)

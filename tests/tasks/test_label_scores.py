@@ -25,6 +25,7 @@ def test_by_hand():
     assert list(scores.labels) == ["A", "B", "C"]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     draw = np.random.default_rng(3)
     covered = 0

@@ -228,7 +228,7 @@ def test_padding_has_no_influence(causal):
 
 
 @BOTH
-@pytest.mark.parametrize("cost", [operations, saved_bytes])
+@pytest.mark.parametrize("cost", [pytest.param(operations, marks=pytest.mark.slow), saved_bytes])
 def test_twice_the_length_costs_twice_as_much(cost, causal):
     assert is_linear(cost, PerformerAttention(16, 32), causal=causal)
 
