@@ -20,11 +20,7 @@ __all__ = ["written_script"]
 
 _MOST_WRITTEN = 200  # numbers; more are drawn anew by their seed
 
-_HEAD = '''"""{name} breaks the law "{law}": {says}
-
-{matters}
-{wrong}
-Seen with PyTorch {torch}, on {device}: {case}.
+_HEAD = '''"""{told}
 """
 
 import torch
@@ -220,14 +216,13 @@ def written_script(subject: Subject, law: Law, case: Case, finding: Finding, sho
     swap = ".transpose(1, 2)" if claims.layout == "length first" else ""
     scale = case.scale if case.scale is not None else f"{1 / math.sqrt(max(case.feature, 1))!r}"
     head = _HEAD.format(
-        name=shown.name,
-        law=law.name,
-        says=law.says,
-        matters=law.matters,
-        wrong=_wrong(finding),
-        torch=torch.__version__,
-        device=subject.device,
-        case=case,
+        told=_told(
+            f'{shown.name} breaks the law "{law.name}": {law.says}',
+            "",
+            law.matters,
+            _wrong(finding),
+            f"Seen with PyTorch {torch.__version__}, on {subject.device}: {case}.",
+        ),
         function=_function(shown),
         inputs=_inputs(inputs, claims.alignment, subject.device),
         options=_options(subject, inputs),
@@ -258,6 +253,11 @@ def _tail(law: Law, finding: Finding) -> str:
     if law.script != "compared":
         return law.script
     return "gradient" if finding.what.startswith("gradient of ") else "output"
+
+
+def _told(*sentences: str) -> str:
+    """The docstring of the program; its first line begins after three quotes."""
+    return "\n".join(textwrap.fill(each, 97) for each in sentences)
 
 
 def _wrong(finding: Finding) -> str:
