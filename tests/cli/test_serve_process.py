@@ -43,6 +43,7 @@ def test_it_ends_at_once_and_without_an_error():
         ends_at_once(process, port, signal.SIGTERM)
 
 
+@pytest.mark.slow
 def test_clients_that_hang_hold_up_nobody_nor_the_end_by_ctrl_c():
     with running() as (process, port):
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
@@ -64,6 +65,7 @@ def test_clients_that_hang_hold_up_nobody_nor_the_end_by_ctrl_c():
         late.close()
 
 
+@pytest.mark.slow
 def test_a_connection_without_a_request_ends():
     async def app(scope, receive, send):
         if scope["path"] == "/slow":

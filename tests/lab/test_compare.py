@@ -300,6 +300,7 @@ def test_rounds_leave_out_the_worst_and_keep_the_default(tmp_path, quick, monkey
     assert set(runs.values()) == {1}
 
 
+@pytest.mark.slow
 def test_an_error_is_better_when_it_is_lower(tmp_path, monkeypatch):
     """The measure of numbers, RMSE: a round keeps the lowest."""
     examples = [("a b", 1.0), ("b c", 2.0), ("c d", 3.0), ("d a", 4.0)]
@@ -495,6 +496,7 @@ def test_a_budget_that_is_too_small(tmp_path, quick):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_last_round_is_fitted_to_what_is_left(tmp_path, quick, monkeypatch):
     """Runs that took longer than the first epoch promised leave less for the last round; what was fitted stays."""
     slow = module.read_runs

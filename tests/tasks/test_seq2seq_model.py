@@ -389,6 +389,7 @@ def test_a_recipe_for_attention_reaches_rnns_too():
     assert (attention.weights, attention.dropout) == ("sparsemax", 0.25)
 
 
+@pytest.mark.slow
 def test_learned_positions_end_a_text_where_they_end():
     """No more than as many as were learned: what would go on is cut, and says so."""
     recipe = dataclasses.replace(with_task(longest=600.0, spare=10), position="learned", epochs=1)
