@@ -8,7 +8,7 @@ import typer
 
 from regard.cli.options import ColourOption, Format, FormatOption, HtmlOption, PlainOption, WidthOption
 from regard.cli.startup import import_torch
-from regard.cli.written_file import check_folder
+from regard.cli.written_file import check_folder, check_new
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def jury(
     ] = None,
     html: HtmlOption = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Let --html overwrite a file that regard didn't write.")
+        bool, typer.Option("--force", help="Let --html and --scripts overwrite files that regard didn't write.")
     ] = False,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -88,7 +88,7 @@ def jury(
     laws_named(names)
     page_file = None if html is None else HtmlPage(html, force=force)
     if scripts is not None:
-        check_folder("--scripts", str(Path(scripts) / "law.py"))
+        _check_scripts(Path(scripts), names, force=force)
     _check_device(device)
     judgement = check(_chosen(function), _claims(claims), only=names, device=device, slopes=slopes)
     if scripts is not None:
@@ -110,29 +110,40 @@ def _chosen(name: str) -> "Candidate | str":
     from regard.jury import CANDIDATES, Candidate
 
     file, colon, attribute = name.rpartition(":")
-    if not colon or name in CANDIDATES:
+    if name in CANDIDATES:
         return name
-    import importlib.util
-
+    if not colon:
+        if Path(name).is_file():
+            raise ArgumentError(f"`NAME` must say which function of {name} is meant, as in {name}:attention.")
+        return name
     path = Path(file)
     if not path.is_file():
         raise ArgumentError(f"`NAME` must be a known function, or FILE:FUNCTION, but there is no file {file}.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ArgumentError(f"`NAME` must name a file of Python, which ends in .py, but is {file}.")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    function = getattr(module, attribute, None)
+    found = _run(path)
+    function = found.get(attribute)
     if not callable(function):
-        known = ", ".join(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        raise ArgumentError(f"`NAME` must name a function of {file}, but {attribute!r} is none. It has: {known}.")
+        known = ", ".join(key for key, value in found.items() if callable(value) and not key.startswith("_"))
+        has = f"It has: {known}" if known else "It has no function"
+        raise ArgumentError(f"`NAME` must name a function of {file}, but {attribute!r} is none. {has}.")
     source = (
-        "import importlib.util\n\n"
-        f"spec = importlib.util.spec_from_file_location({path.stem!r}, {str(path.resolve())!r})\n"
-        "module = importlib.util.module_from_spec(spec)\n"
-        f"spec.loader.exec_module(module)\nattention = module.{attribute}\n"
+        f"import runpy\nimport sys\n\nsys.path.insert(0, {str(path.parent.resolve())!r})\n"
+        f"attention = runpy.run_path({str(path.resolve())!r})[{attribute!r}]\n"
     )
     return Candidate(name, function, None, source)
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """What a file of Python defines; it may import what stands beside it, as where Python runs it."""
+    import runpy
+    import sys
+
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        return runpy.run_path(str(path))
+    except Exception as error:
+        raise ArgumentError(
+            f"`NAME` must name a file of Python that can be run, but {path} raises {type(error).__name__}: {error}."
+        ) from error
 
 
 def _claims(given: list[str] | None) -> "Claims | None":
@@ -163,6 +174,20 @@ def _check_device(device: str) -> None:
     except Exception as error:
         reason = str(error).splitlines()[0]
         raise ArgumentError(f"`--device` must be one that PyTorch can use, but {device} isn't: {reason}") from error
+
+
+def _check_scripts(folder: Path, names: list[str], *, force: bool) -> None:
+    """Check before the laws are judged that their programs can be written."""
+    from regard.jury import laws_named
+
+    check_folder("--scripts", str(folder / "law.py"))
+    for law in laws_named(names):
+        check_new("--scripts", str(folder / f"{law.name}.py"), "program", _is_script, force=force)
+
+
+def _is_script(path: Path) -> bool:
+    """Whether the file is a program that shows how a law fails, which can be overwritten without --force."""
+    return f'breaks the law "{path.stem}"' in path.read_text(encoding="utf-8", errors="replace")
 
 
 def _write_scripts(judgement: "Judgement", folder: Path) -> None:

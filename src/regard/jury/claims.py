@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.errors import ArgumentError
 from regard.jury import oracle
 
-__all__ = ["Claims", "found_claims"]
+__all__ = ["Claims", "first_tensor", "found_claims"]
 
 _ALIGNMENTS = ("end", "start")
 _LAYOUTS = ("head first", "length first")
@@ -123,7 +123,7 @@ def found_claims(function: Callable[..., Any], device: str = "cpu") -> Claims:
         if layout == "length first":
             laid = tuple(tensor.transpose(1, 2) for tensor in laid)
         try:
-            output = _tensor(function(*laid, **({name: given} if name else {})))
+            output = first_tensor(function(*laid, **({name: given} if name else {})))
         except Exception:
             return None
         return output.transpose(1, 2) if layout == "length first" else output
@@ -178,7 +178,7 @@ def _plain(function: Callable[..., Any], query: Tensor, key: Tensor, value: Tens
         for layout in _LAYOUTS:
             swapped = three if layout == "head first" else tuple(tensor.transpose(1, 2) for tensor in three)
             try:
-                output = _tensor(function(*swapped))
+                output = first_tensor(function(*swapped))
             except Exception as error:
                 problem = problem or error
                 continue
@@ -190,8 +190,8 @@ def _plain(function: Callable[..., Any], query: Tensor, key: Tensor, value: Tens
             layout, output = next(iter(found.items()))
             return output, layout, dtype
     raise ArgumentError(
-        "`function` must take (query, key, value) of shape (batch, head, item, feature), but raised "
-        f"{type(problem).__name__}: {problem}. Wrap it in a function that does."
+        "`function` must take (query, key, value) of shape (batch, head, item, feature) and return the output, but a "
+        f"call raised {type(problem).__name__}: {problem}. Wrap it in a function that does."
     )
 
 
@@ -203,9 +203,16 @@ def _takes(function: Callable[..., Any], dtype: str, *three: Tensor) -> bool:
     return True
 
 
-def _tensor(output: Any) -> Tensor:
-    """Of a function that returns several, the first."""
-    return output[0] if isinstance(output, tuple | list) else output
+def first_tensor(output: Any) -> Tensor:
+    """The output of a function, the first where it returns several.
+
+    Raises:
+        TypeError: it is no tensor.
+    """
+    first = output[0] if isinstance(output, tuple | list) and output else output
+    if not isinstance(first, Tensor):
+        raise TypeError(f"it returned {type(first).__name__}, not a tensor")
+    return first
 
 
 def _parameters(function: Callable[..., Any]) -> set[str] | None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.jury import oracle
 from regard.jury.bounds import rounding_bounds
 from regard.jury.cases import Case, Inputs
-from regard.jury.claims import Claims
+from regard.jury.claims import Claims, first_tensor
 
 __all__ = ["RefusedCase", "Subject"]
 
@@ -61,10 +61,9 @@ class Subject:
         if length_first:
             three = tuple(tensor.transpose(1, 2) for tensor in three)
         try:
-            output = self.function(*three, **options)
+            output = first_tensor(self.function(*three, **options))
         except Exception as error:
             raise RefusedCase(f"{type(error).__name__}: {error}") from error
-        output = output[0] if isinstance(output, tuple | list) else output
         return output.transpose(1, 2) if length_first else output
 
     def outcome(self, inputs: Inputs, *, gradients: bool = True, seed: int | None = None) -> Outcome:
