@@ -1,9 +1,9 @@
 """The one way from `attend` to autograd: the output, its gradient, and the gradient of that gradient.
 
 A computation says how they come about. Eager calls have one of the two in this file, transforms and compilers one each
-of their own (`function_transforms.py`, `custom_operator.py`). All go through the same three functions of autograd, so
-that what a computation saves, skips and refuses is decided once. Memory stays linear up to the second order: `blocked`
-computes the gradient of a gradient from the inputs, whichever engine computed the output.
+of their own (`function_transforms.py`, `custom_operator.py`). All go through the same functions of autograd, so that
+what a computation saves, skips and refuses is decided once. Memory stays linear up to the second order: `blocked`
+computes the gradient of a gradient, and the tangent, from the inputs, whichever engine computed the output.
 """
 
 from abc import ABC, abstractmethod
@@ -347,7 +347,7 @@ class _Second(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        raise _no_third()
+        raise RefusedError("attend has derivatives up to the second. Use engine='dense' for the third.")
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -408,10 +408,6 @@ class _Tangent(torch.autograd.Function):
 def _moved(tangents: Sequence[Tensor | None]) -> list[int]:
     """The numbers of the tensors that have a tangent."""
     return [i for i, each in enumerate(tangents) if each is not None]
-
-
-def _no_third() -> RefusedError:
-    return RefusedError("attend has derivatives up to the second. Use engine='dense' for the third.")
 
 
 def _is_recorded() -> bool:

@@ -394,6 +394,7 @@ def _index(request: Request, tile: Tile) -> Index:
 
 
 def taken(request: Request, tile: Tile) -> tuple[Tensor, Tensor, Tensor]:
+    """The tile's queries, keys and values, (group, length, size), in float32 or wider."""
     return take(request.query, tile, "rows"), take(request.key, tile, "keys"), take(request.value, tile, "keys")
 
 
