@@ -332,6 +332,10 @@ def test_errors_of_block_masks():
     for size in (0, (1, 2, 3), "128"):
         with pytest.raises(ArgumentError, match="`BLOCK_SIZE` must be how many queries and keys a block has"):
             masked(lambda b, h, q, k: q >= k, BLOCK_SIZE=size)
+    for make in (flex.create_block_mask, flex.create_mask):
+        for sizes, name in (((-1, 5), "Q_LEN"), ((5, 2.5), "KV_LEN")):
+            with pytest.raises(ArgumentError, match=f"`{name}` must be"):
+                make(lambda b, h, q, k: q >= k, None, None, *sizes, device="cpu")
     with pytest.raises(ArgumentError, match="`compute_dq_write_order` must be False"):
         masked(lambda b, h, q, k: q >= k, compute_dq_write_order=True)
     with pytest.raises(ArgumentError, match="`mod_fn` must take"):

@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 from jury.broken import PLAIN, Steps, written
 from regard import check
 from regard.errors import ArgumentError, UnknownNameError
-from regard.jury import LAWS, Case, Claims, Finding, Judgement, Slope, Verdict, report, summary
+from regard.jury import LAWS, Case, Claims, Finding, Judgement, Slope, Verdict, report
 from regard.jury.law import worst
 from regard.page import as_html, as_text
 from regard.testing import laws
@@ -24,7 +24,8 @@ def test_the_page_says_what_fails_and_what_it_means():
     judgement = check(no_delta(), PLAIN, only=["outputs", "gradients", "bias"])
     assert not judgement.holds
     assert [verdict.law.name for verdict in judgement.failed] == ["gradients"]
-    assert summary(judgement) == "1 of its laws fails (gradients); 1 holds; 1 is not offered"
+    assert judgement.summary == "1 of its laws fails (gradients); 1 holds; 1 is not offered"
+    assert repr(judgement).endswith(f": {judgement.summary})")
     text = as_text(report(judgement), width=100)
     assert "Training follows a direction that doesn't lower the loss" in text
     assert "import torch" not in text

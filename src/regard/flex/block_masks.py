@@ -12,6 +12,7 @@ from torch.nn.attention.flex_attention import BlockMask
 
 from regard.attention import Index, Lengths, Mask
 from regard.attention.call_spec import untraced
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.flex.closures import State, state
 from regard.flex.masks import ASKED, FULL, HIDDEN
@@ -66,6 +67,7 @@ def create_block_mask(
             "`compute_dq_write_order` must be False: it is for a kernel of PyTorch alone. Make the BlockMask by "
             "PyTorch's create_block_mask; flex_attention here takes it too."
         )
+    _check_lengths(Q_LEN, KV_LEN)
     where = _device(device)
     height, width = size = _block_size(BLOCK_SIZE)
     mod = Mod(MASK, mask_mod, where, torch.float32)
@@ -98,6 +100,7 @@ def create_mask(
         tensor([[[[ True, False, False],
                   [ True,  True, False]]]])
     """
+    _check_lengths(Q_LEN, KV_LEN)
     where = _device(device)
     kind = _kind_of(mod_fn)
     mod = Mod(kind, mod_fn, where, torch.float32)
@@ -182,6 +185,11 @@ def _device(device: Any) -> torch.device:
     if device is not None:
         return torch.device(device)
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+
+
+def _check_lengths(queries: Any, keys: Any) -> None:
+    check_count("Q_LEN", queries, "the number of queries", 0)
+    check_count("KV_LEN", keys, "the number of keys", 0)
 
 
 def _block_size(size: Any) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from regard.jury.check import check, laws_named
 from regard.jury.claims import Claims, found_claims
 from regard.jury.law import Finding, Law
 from regard.jury.laws import LAWS
-from regard.jury.report import report, summary
+from regard.jury.report import report
 from regard.jury.subject import RefusedCase, Subject
 from regard.jury.verdict import Judgement, Slope, Verdict
 
@@ -35,5 +35,4 @@ __all__ = [
     "laws_named",
     "report",
     "rounding_bounds",
-    "summary",
 ]

@@ -5,7 +5,7 @@ import math
 from regard.jury.verdict import Judgement, Verdict
 from regard.page import Block, Code, Heading, Page, Prose, Table
 
-__all__ = ["report", "summary"]
+__all__ = ["report"]
 
 
 def report(judgement: Judgement, *, scripts: bool = False) -> Page:
@@ -48,23 +48,7 @@ def report(judgement: Judgement, *, scripts: bool = False) -> Page:
             "furthest off in units of its bound, and a bound is what rounding explains."
         )
     )
-    return Page(f"{judgement.name}: {summary(judgement)}", tuple(blocks))
-
-
-def summary(judgement: Judgement) -> str:
-    """How many laws hold, fail, and so on, in words."""
-    count = dict.fromkeys(("holds", "fails", "not offered", "not judged"), 0)
-    for verdict in judgement.verdicts:
-        count[verdict.answer] += 1
-    fails = ", ".join(verdict.law.name for verdict in judgement.failed)
-    said = [f"{count['fails']} of its laws fail{'s' * (count['fails'] == 1)} ({fails})" if fails else "no law fails"]
-    said += [f"{count['holds']} hold{'s' * (count['holds'] == 1)}"]
-    said += [
-        f"{count[answer]} {'is' if count[answer] == 1 else 'are'} {answer}"
-        for answer in list(count)[2:]
-        if count[answer]
-    ]
-    return "; ".join(said)
+    return Page(f"{judgement.name}: {judgement.summary}", tuple(blocks))
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:

@@ -66,14 +66,16 @@ class Slope:
     mebibytes: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judgement:
-    """All verdicts on one function.
+    """All verdicts on one function; `report` makes a page of them.
 
     Example:
         >>> judgement = Judgement("mine", "cpu", ())
         >>> judgement.holds, judgement.failed
         (True, [])
+        >>> judgement
+        Judgement(mine: no law fails; 0 hold)
     """
 
     name: str
@@ -91,6 +93,26 @@ class Judgement:
     def holds(self) -> bool:
         """Whether no law fails, and every one could be judged or isn't offered."""
         return all(verdict.answer in ("holds", "not offered") for verdict in self.verdicts)
+
+    @property
+    def summary(self) -> str:
+        """How many laws hold, fail, and so on, in words."""
+        count = dict.fromkeys(("holds", "fails", "not offered", "not judged"), 0)
+        for verdict in self.verdicts:
+            count[verdict.answer] += 1
+        fails = ", ".join(verdict.law.name for verdict in self.failed)
+        one = count["fails"] == 1
+        said = [f"{count['fails']} of its laws fail{'s' * one} ({fails})" if fails else "no law fails"]
+        said += [f"{count['holds']} hold{'s' * (count['holds'] == 1)}"]
+        said += [
+            f"{count[answer]} {'is' if count[answer] == 1 else 'are'} {answer}"
+            for answer in list(count)[2:]
+            if count[answer]
+        ]
+        return "; ".join(said)
+
+    def __repr__(self) -> str:
+        return f"Judgement({self.name}: {self.summary})"
 
     def __getitem__(self, law: str) -> Verdict:
         return next(verdict for verdict in self.verdicts if verdict.law.name == law)
