@@ -1,26 +1,35 @@
-"""Measure the source: its size, its branches on kinds, its long signatures, what it repeats, and its calls.
+"""Measure the source: its size, its branches on kinds, its long signatures, what it repeats, its calls, and its walks.
 
     python benchmarks/house.py [SRC] [--list]
 
 SRC is the folder of the package to measure, by default src/regard of this checkout; of another checkout the calls are
-counted too, in a process that imports regard from there. With --list, what was counted is named, and the calls are left
-out. Nothing is written.
+counted too, in a process that imports regard from there. A walk is what a command enters from its start to its end:
+how many functions and files of regard, and how often it comes back to a file that it had left. With --list, what was
+counted is named, and calls and walks are left out. Nothing is written.
 """
 
 import argparse
 import ast
 import collections
+import contextlib
 import io
 import keyword
 import os
 import subprocess
 import sys
+import tempfile
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+WALKS = {
+    "see": ["see", "english-pos", "I saw a saw .", "--html", "x.html"],
+    "train": ["train", "classifier", "--data", "reviews.csv", "--out", "run"],
+}
 KINDS = {"tagger", "classifier", "seq2seq", "synthesis"}
+KIND_BASES = {"Source", "Target", "SavedTarget", "Model", "Settings", "TrainingData"}
+COMPILERS = {"jit", "compiled", "intrinsic"}
 MOST_PARAMETERS = 6
 RUN = 6  # lines in a row that two files share
 FEWEST_STATEMENTS = 3  # in such a run, for it to count as one of statements
@@ -32,11 +41,15 @@ def main() -> None:
     own = Path(__file__).parents[1] / "src" / "regard"
     parser.add_argument("source", nargs="?", type=Path, default=own, metavar="SRC", help="src/regard of a checkout")
     parser.add_argument("--calls", action="store_true", help="only count the calls of the regard that is imported")
+    parser.add_argument("--walk", choices=WALKS, help="only walk one command of the regard that is imported")
     parser.add_argument("--list", action="store_true", help="name the long signatures and the repeated statements")
     given = parser.parse_args()
     if given.calls:
         for name, count in calls().items():
             print(f"{name}: {count}")
+        return
+    if given.walk:
+        print(walk(given.walk))
         return
     files = {path: path.read_text(encoding="utf-8") for path in sorted(given.source.rglob("*.py"))}
     if given.list:
@@ -50,7 +63,15 @@ def main() -> None:
     by_position = sum(long_signatures(tree, by_position=True) for tree in trees.values())
     print(f"lines: {sum(text.count(chr(10)) for text in files.values()):,}")
     print(f"files: {len(files)}")
+    kernels = [text for path, text in files.items() if path.is_relative_to(given.source / "attention/engines/triton")]
+    print(f"of these for GPUs: {sum(text.count(chr(10)) for text in kernels):,} lines, {len(kernels)} files")
+    scripts = [path.read_text(encoding="utf-8") for path in given.source.rglob("*.js")]
+    print(f"lines of JavaScript: {sum(text.count(chr(10)) for text in scripts):,}")
+    (folder, count), *_ = collections.Counter(path.parent for path in files).most_common()
+    print(f"largest folder: {folder.relative_to(given.source)}, {count} files side by side")
     print(f"branches on a kind's string: {sum(map(branches, trees.values()))}")
+    kinds = kinds_of(trees.values())
+    print(f"isinstance of a kind's class: {sum(asked_types(tree, kinds) for tree in trees.values())}")
     print(f"functions with {parameters}: {sum(map(long_signatures, trees.values()))}")
     print(f"functions with {parameters} by position: {by_position}")
     print(f"pairs of files that share {RUN} lines or more: {renamed + exact}, of which {exact} to the letter")
@@ -58,8 +79,9 @@ def main() -> None:
         f"pairs of files that share {RUN} lines of statements or more: {renamed_statements + exact_statements}, "
         f"of which {exact_statements} to the letter"
     )
-    inner = {**os.environ, "PYTHONPATH": str(given.source.resolve().parent)}
-    subprocess.run([sys.executable, __file__, "--calls"], env=inner, check=True)
+    inner = {**os.environ, "PYTHONPATH": str(given.source.resolve().parent), "OMP_NUM_THREADS": "1"}
+    for what in (["--calls"], *(["--walk", name] for name in WALKS)):
+        subprocess.run([sys.executable, __file__, *what], env=inner, check=True)
 
 
 def branches(tree: ast.AST) -> int:
@@ -74,6 +96,31 @@ def branches(tree: ast.AST) -> int:
     return found
 
 
+def kinds_of(trees: Iterable[ast.AST]) -> set[str]:
+    """The names of the classes that a kind of source, target or task is made of: what derives from their bases."""
+    bases = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    kinds = {name for name, of in bases.items() if of & KIND_BASES}
+    while more := {name for name, of in bases.items() if of & kinds} - kinds:
+        kinds |= more
+    return kinds
+
+
+def asked_types(tree: ast.AST, kinds: set[str]) -> int:
+    """How many `isinstance` ask for one of the classes named."""
+    return sum(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and any(isinstance(name, ast.Name) and name.id in kinds for name in ast.walk(node.args[1]))
+        for node in ast.walk(tree)
+    )
+
+
 def long_signatures(tree: ast.AST, *, by_position: bool = False) -> int:
     """How many functions have too many parameters, or too many by position, whose order a caller has to know."""
     return len(list(_long_signatures(tree, by_position=by_position)))
@@ -82,14 +129,22 @@ def long_signatures(tree: ast.AST, *, by_position: bool = False) -> int:
 def _long_signatures(
     tree: ast.AST, *, by_position: bool
 ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, int]]:
-    """The functions with too many parameters and their numbers, `self` and `cls` not counted."""
+    """The functions with too many parameters and their numbers, `self` and `cls` not counted.
+
+    What Numba or Triton compiles is left out: a kernel takes tensors and numbers, and no value that holds several.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_kernel(node):
             given = node.args
             taken = [*given.posonlyargs, *given.args, *([] if by_position else given.kwonlyargs)]
             count = len([each for each in taken if each.arg not in ("self", "cls")])
             if count > MOST_PARAMETERS:
                 yield node, count
+
+
+def _is_kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    names = {name for each in node.decorator_list for name in ast.unparse(each).partition("(")[0].split(".")}
+    return bool(names & COMPILERS)
 
 
 def repeated(files: dict[Path, str], *, statements: bool = False) -> tuple[int, int]:
@@ -212,6 +267,36 @@ def calls() -> dict[str, int]:
         "calls forward": len(entered),
         "calls backward": len(list(_entered(output.backward))),
     }
+
+
+def walk(name: str) -> str:
+    """What a command enters, from its start in a new process to its end: a sentence of numbers."""
+    from regard.cli.main import main as regard
+
+    def command() -> None:
+        sys.argv = ["regard", *WALKS[name]]
+        nowhere = io.StringIO()
+        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            regard(WALKS[name])
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("reviews.csv").write_text(
+            "text,label\n" + "".join(f"a {word} film {n},{word}\n" for n in range(60) for word in ("good", "bad"))
+        )
+        entered = [call.partition("/regard/")[2] for call in _entered(command)]
+        made = {"see": "x.html", "train": "run"}[name]
+        if not Path(made).exists():
+            raise SystemExit(f"regard {' '.join(WALKS[name])} made no {made}.")
+    files = [call.partition(":")[0] for call in entered]
+    returns, seen, last = 0, set(), ""
+    for file in files:
+        returns += file != last and file in seen
+        seen.add(file)
+        last = file
+    rooms = collections.Counter(file.partition("/")[0] for file in seen)
+    of_training = f", {rooms['cli'] + rooms['tasks']} of cli and tasks, {rooms['inspection']} of inspection"
+    functions = len(set(entered))
+    return f"walk {name}: {functions:,} functions in {len(seen)} files{of_training}; {returns:,} returns to a file"
 
 
 def _entered(run: Callable[[], Any]) -> Iterator[str]:

@@ -31,6 +31,23 @@ def test_self_is_no_parameter(house):
     assert house.long_signatures(tree) == 1
 
 
+def test_kernels_have_as_many_parameters_as_they_need(house):
+    signature = "def f(a, b, c, d, e, f, g): ..."
+    assert [house.long_signatures(ast.parse(f"{above}\n{signature}")) for above in ("", "@triton.jit", "@cache")] == [
+        1,
+        0,
+        1,
+    ]
+
+
+def test_types_of_kinds_are_found_by_their_bases(house):
+    tree = ast.parse("class Source: ...\nclass Words(Source): ...\nclass Letters(Words): ...\nclass Other: ...")
+    kinds = house.kinds_of([tree])
+    assert kinds == {"Words", "Letters"}
+    asked = "isinstance(a, Words), isinstance(a, Other | Letters), isinstance(a, Other), isinstance(Words, b)"
+    assert house.asked_types(ast.parse(asked), kinds) == 2
+
+
 def test_options_by_keyword_have_no_order_to_be_known(house):
     tree = ast.parse("def f(a, b, c, d, e, f, *, g=0): ...\ndef g(a, b, c, d, e, f, /, g): ...\nasync def h(a, b): ...")
     assert house.long_signatures(tree) == 2
