@@ -123,6 +123,7 @@ def most(report: str) -> int:
 # Each limit is below one such matrix, so that an engine that holds a single one is found.
 
 
+@pytest.mark.slow
 def test_the_peak_is_far_below_all_pairs(said):
     found = said["auto"]
     assert len(found.splitlines()) == examples(6)

@@ -450,6 +450,7 @@ def compiled_results(request, tmp_path_factory) -> dict[str, str | None]:
         return json.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*compiled_checks.COMPILED, *compiled_checks.EXPORTED])
 def test_compiled_and_exported(name, compiled_results):
     assert compiled_results[name] is None, compiled_results[name]

@@ -68,6 +68,7 @@ def test_json(regard_):
     assert [each["claims"][0]["answer"] for each in listed] == ["yes", "", "", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--plain",), ("coins", "--show"), ("coins", "--show", "--runs", "--plain")])
 def test_narrow_and_plain(regard_, monkeypatch, more):
     regard_(*RUN)

@@ -120,6 +120,7 @@ def test_a_mask_is_of_attention_alone(tmp_path, network, old, new, changes, base
     assert notes == [sentence.format(name, name) for name in without]
 
 
+@pytest.mark.slow
 def test_the_report_says_what_a_part_cannot_have(regard, tmp_path):
     recipe = json.loads((tmp_path / "recipe.json").read_text())
     (tmp_path / "mask.json").write_text(json.dumps({**recipe, "mask": "window"}))

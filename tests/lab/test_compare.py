@@ -388,6 +388,7 @@ def test_the_default_may_diverge(tmp_path, diverging, capsys):
     assert re.search(r"On test, read once: accuracy [\d.]+ %\.", said)
 
 
+@pytest.mark.slow
 def test_one_seed_of_the_default_may_diverge(tmp_path, diverging):
     diverging(lambda recipe: (recipe.width, recipe.seed) == (8, 1))
     recipe = dataclasses.replace(SHORT["recipe"], network="connected")

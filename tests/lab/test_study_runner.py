@@ -95,6 +95,7 @@ def test_a_last_line_that_ends_within_a_character_is_run_again(tmp_path):
     assert path.read_bytes() == whole + whole.splitlines(keepends=True)[0]
 
 
+@pytest.mark.slow
 def test_results_of_another_function_are_stale(tmp_path):
     path = tmp_path / "coins.jsonl"
     runs = run_study(COINS, path, processes=1, progress="none")

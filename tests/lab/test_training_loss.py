@@ -25,12 +25,14 @@ _RECIPE = Recipe(
 )
 
 
+@pytest.mark.slow
 def test_of_two_equally_frequent_labels_it_falls_from_that_of_a_guess_to_nothing():
     # The first epoch is one update, whose loss comes before it.
     assert training_loss(_RECIPE, _PAIRS, 0, {"epochs": 1}) == pytest.approx(math.log(2), abs=0.6)
     assert training_loss(_RECIPE, _PAIRS, 0, {"epochs": 25}) < 0.05
 
 
+@pytest.mark.slow
 def test_training_goes_on_when_dev_gets_no_better():
     # With the patience of 1, training would end soon after dev is right, and the loss would still be high.
     patient = training_loss(_RECIPE, _PAIRS, 0, {"epochs": 25, "patience": 25})

@@ -125,6 +125,7 @@ def test_a_contradiction_comes_first():
     assert not agreed.contradicts
 
 
+@pytest.mark.slow
 def test_along_a_quantity():
     runs = run_study(LINES, processes=1, progress="none")
     late, early = (judge(LINES, claim, runs) for claim in LINES.claims)

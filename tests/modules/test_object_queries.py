@@ -89,6 +89,7 @@ def test_what_cannot_be_is_refused(make, said):
         make()
 
 
+@pytest.mark.slow
 def test_training_finds_the_marked_items():
     """Each picture has one or two marked items, whose first feature tells the class and the next two the place."""
     torch.manual_seed(1)

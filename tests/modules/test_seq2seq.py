@@ -305,6 +305,7 @@ class TestLearning:
         model = RecurrentSeq2Seq(VOCABULARY, VOCABULARY, 32)
         assert learned(model, 120, lambda row: row, longest=3, rate=0.02) > 0.6
 
+    @pytest.mark.slow
     def test_with_attention(self):
         torch.manual_seed(0)
         model = AttentionSeq2Seq(VOCABULARY, VOCABULARY, 32)

@@ -322,6 +322,7 @@ def test_a_picture_and_a_text(live):
     assert axe(page) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "lang"), [("light", "en"), ("dark", "zh")])
 def test_axe_finds_nothing(live, text, scheme, lang):
     page = live(text, f"#lang={lang}", color_scheme=scheme)

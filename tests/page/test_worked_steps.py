@@ -499,6 +499,7 @@ def test_a_transposed_answer_is_named(live, documents):
     assert answer(page, 0, str(query[1] @ key[0])) == phrase("transposed", "en", query="x1", key="x2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "name", "letter"), [("light", "000", "X"), ("dark", "004", "Q")])
 def test_axe_finds_nothing_in_the_worked_page(live, documents, scheme, name, letter):
     page = live(documents[name], "#mask=1.2&Wq=1.1:3&parameter=0.5&slope=1&lang=zh", color_scheme=scheme)

@@ -93,6 +93,7 @@ def test_a_translator_seldom_repeats_a_trigram(real_data):
     assert 5 * repeating() <= repeating(no_repeat_ngram_size=0)
 
 
+@pytest.mark.slow
 def test_what_the_speaker_says_the_recogniser_hears():
     """Every digit in every voice: of ten at most one is heard wrong; the table of tasks says 7 % of many more."""
     needs_its_library("synthesis")

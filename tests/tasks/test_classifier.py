@@ -56,6 +56,7 @@ def test_labels_are_learned_by_heart(network, by_heart):
     assert model.evaluate(pairs).confusions == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["mean", "max", "attention", "class"])
 def test_every_pooling(pooling, by_heart):
     pairs, task = list(zip(TEXTS, LABELS, strict=True)), {"kind": "classifier", "pooling": pooling}
@@ -98,6 +99,7 @@ def test_a_run_of_several_answers_that_agree_goes_on_with_the_same_bits(tmp_path
         train(pairs, pairs, recipe=recipe, out=tmp_path / "run", resume=True, **changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vocabulary", ["words", "characters", "bytes"])
 def test_texts_of_every_vocabulary(vocabulary):
     pairs = list(zip(TEXTS, LABELS, strict=True))

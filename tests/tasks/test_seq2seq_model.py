@@ -76,6 +76,7 @@ def test_learned_by_heart_saved_and_loaded(tmp_path, architecture):
     assert "A seq2seq model: " in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_guided_writer_reads_from_left_to_right():
     pairs = [(source, source.upper()) for source, _ in PAIRS]
     model = fit(pairs, with_task(guide=0.34), **QUICK)
@@ -315,6 +316,7 @@ def test_a_writer_of_molecules_looks_at_all_atoms():
     assert texts(model.write(["CO", "CCC"])) == ["x", "y"]
 
 
+@pytest.mark.slow
 def test_a_text_that_repeats_and_one_that_may_not(tmp_path):
     """Learned by heart are texts that repeat. A model that was saved before there was the setting may repeat."""
     pairs = [("a", "xyzxyz"), ("b", "zzzz"), ("c", "xyz")]
@@ -341,6 +343,7 @@ def test_a_text_that_repeats_and_one_that_may_not(tmp_path):
     assert texts(load(folder, edited=True).write(list("abc"))) == ["xyzxyz", "zzzz", "xyz"]
 
 
+@pytest.mark.slow
 def test_an_epoch_is_chosen_whatever_texts_may_repeat():
     """The examples repeat: what is written after an epoch is right, though in the end it may not be written."""
     pairs = [("a", "xyzxyz"), ("b", "zzzz")]

@@ -188,6 +188,7 @@ def test_a_molecule_of_too_many_pairs_is_refused():
     assert len(Molecules(edges=False).item(encoder, "C" * 4001)) == 4001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", [True, False])
 def test_bonds_are_told_apart_by_their_kind(edges):
     pytest.importorskip("rdkit")
@@ -275,6 +276,7 @@ def test_a_tagger_of_anything_that_has_items():
         tagger.evaluate([(vectors[0], ["up"])])
 
 
+@pytest.mark.slow
 def test_a_number_each(tmp_path):
     vectors = [torch.randn(length, 3, generator=torch.Generator().manual_seed(length)) for length in range(3, 9)]
     pairs = [(each, [10.0 + row[0].item() for row in each]) for each in vectors]

@@ -80,6 +80,7 @@ def speaker():
     return fit()
 
 
+@pytest.mark.slow
 def test_learned_by_heart_saved_and_loaded(tmp_path, speaker):
     for source, said in zip(SOURCES, speaker.say(SOURCES), strict=True):
         assert said.ended
@@ -100,6 +101,7 @@ def test_learned_by_heart_saved_and_loaded(tmp_path, speaker):
     assert "model.say(" in card
 
 
+@pytest.mark.slow
 def test_what_is_empty_is_not_said_and_the_others_are_as_alone(speaker):
     together = speaker.say([*SOURCES, ""], batch_items=40)
     assert together[-1] is None
@@ -109,6 +111,7 @@ def test_what_is_empty_is_not_said_and_the_others_are_as_alone(speaker):
     assert speaker.say([]) == []
 
 
+@pytest.mark.slow
 def test_what_was_never_heard_is_refused(speaker):
     with pytest.raises(ArgumentError, match=r"must be made of high, low, but 'low tone' has 'tone'"):
         speaker.say(["low", "low tone"])
@@ -119,6 +122,7 @@ def test_what_was_never_heard_is_refused(speaker):
         speaker.say(["low"], batch_items=0)
 
 
+@pytest.mark.slow
 def test_one_that_does_not_end_is_cut_and_says_so(speaker):
     model = Synthesizer(speaker.network, speaker.encoder, speaker.target, speaker.recipe)
     bias = model.network.outliner.duration.bias
@@ -133,6 +137,7 @@ def test_one_that_does_not_end_is_cut_and_says_so(speaker):
     assert (said.sound.seconds, longer.sound.seconds) == pytest.approx((0.52, 0.92))
 
 
+@pytest.mark.slow
 def test_each_word_begins_where_it_is_heard(speaker):
     for source, said in zip(SOURCES, speaker.say(SOURCES), strict=True):
         assert len(said.begins) == len(source.split())
@@ -143,6 +148,7 @@ def test_each_word_begins_where_it_is_heard(speaker):
             assert pitches(Sound(heard, RATE)) == [word]
 
 
+@pytest.mark.slow
 def test_what_a_step_looked_at_is_what_it_looked_at_while_it_was_said(speaker):
     record, nothing = speaker.look(["low high", ""])
     assert (nothing.items, nothing.layers, nothing.answer) == ((), (), None)
@@ -169,6 +175,7 @@ def test_who_keeps_no_time_looks_too_and_says_no_times():
     assert record.layers[0].weights().shape == (2, len(record.queries), 2)
 
 
+@pytest.mark.slow
 def test_the_outline_begins_as_fast_as_training_goes(speaker):
     # 6 words, in sounds of 36, 36, 20 and 20 frames, four at a step.
     assert speaker.network.guide.rate == pytest.approx(6 / (9 + 9 + 5 + 5))
@@ -404,6 +411,7 @@ def test_a_broken_answer_is_told(changes):
         SpeechTarget.from_json(None)
 
 
+@pytest.mark.slow
 def test_an_empty_source_among_others_is_left_out_and_counted(speaker):
     judged = speaker.evaluate([*PAIRS, ("", hum("low"))])
     assert (judged.examples, judged.empty) == (4, 1)

@@ -42,6 +42,7 @@ def test_twenty_sentences_are_learned_by_heart():
     assert fit(tiny(**BY_HEART), sentences).evaluate(sentences).accuracy == 1.0
 
 
+@pytest.mark.slow
 def test_the_two_saws_need_attention():
     """The same word twice: without attention its scores are equal to the bit, with it they are told apart."""
     tags = {}
