@@ -14,12 +14,12 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.examples import Pair, as_pairs
 from regard.tasks.measure import Measure
 from regard.tasks.model import Model, check_sources
+from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.case import case_of
 from regard.tasks.seq2seq.evaluation import evaluate_texts
 from regard.tasks.seq2seq.generation import GeneratedText, written
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
-from regard.tasks.seq2seq.network import seq2seq_network
 from regard.tasks.seq2seq.recording import record_writing
 from regard.tasks.seq2seq.target import TextTarget
 
@@ -50,7 +50,7 @@ class Seq2SeqModel(Model[TextTarget]):
 
     @classmethod
     def new_network(cls, recipe: Recipe, encoder: Any, target: TextTarget) -> Seq2Seq:
-        return seq2seq_network(recipe, encoder, target)
+        return encoder_decoder(recipe, encoder, target)
 
     @property
     def columns(self) -> tuple[str, ...]:
