@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from regard.modules.pooling import POOLINGS
 from regard.page.numbers import plural
 from regard.tasks.architectures.architecture import ItemNetwork
 from regard.tasks.evaluation import saved_evaluation
@@ -86,7 +87,8 @@ def _net(model: Mapping[str, Any]) -> str:
     recipe = Recipe.from_json({**held, "task": {"kind": model["kind"], **held.get("task", {})}})
     found = recipe.architecture.summary
     if isinstance(recipe.architecture, ItemNetwork) and not recipe.architecture.attends:
-        draws = getattr(recipe.task, "pooling", None) in ("attention", "class")
+        pooling = POOLINGS.get(getattr(recipe.task, "pooling", ""))
+        draws = pooling is not None and pooling.attends
         found += ", and attention that draws the answer from them" if draws else ", without attention, for comparison"
     return found if recipe.members == 1 else f"{found}; {recipe.members} such nets, whose mean is the answer"
 

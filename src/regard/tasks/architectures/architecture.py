@@ -56,6 +56,13 @@ class Architecture(Part):
 class ItemNetwork(Architecture):
     """A network that gives a vector for each item of a source."""
 
+    module: ClassVar[Any]
+    """The class of the network in `regard.modules`."""
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the module from its own fields."""
+        return {}
+
     def build(self, *, pair_bias: bool = False) -> Network:
         """The network, with its initial weights.
 
@@ -63,6 +70,9 @@ class ItemNetwork(Architecture):
             pair_bias: whether it will be called with a bias for each pair of items.
         """
         raise NotImplementedError(f"{type(self).__name__} must build a network")
+
+    def _module(self, **more: Any) -> Network:
+        return self.module(self.width, self.layers, dropout=self.dropout, **self.arguments(), **more)
 
 
 class EncoderDecoder(Architecture):

@@ -22,12 +22,10 @@ __all__ = ["ITEM_NETWORKS"]
 
 @dataclass(frozen=True)
 class _WithAttention(WithSelfAttention, ItemNetwork):
-    def _build(self, module: Any, *, pair_bias: bool, hidden: int, **arguments: Any) -> Network:
-        if pair_bias:
-            # The bias already takes memory for all pairs, so the dense engine is faster and takes no more memory.
-            arguments["engine"] = "dense"
-        arguments |= self.attention.arguments()
-        network = module(self.width, self.layers, hidden=hidden, dropout=self.dropout, **arguments)
+    def build(self, *, pair_bias: bool = False) -> Network:
+        # The bias already takes memory for all pairs, so the dense engine is faster and takes no more memory.
+        engine = {"engine": "dense"} if pair_bias else {}
+        network = self._module(**self.attention.arguments(), **engine)
         self.attention.position.draw(network)
         return network
 
@@ -38,12 +36,13 @@ class Attention(_WithAttention):
 
     name: ClassVar[str] = "attention"
     summary: ClassVar[str] = "Self-attention and nothing recurrent"
+    module: ClassVar[Any] = AttentionNetwork
 
     hidden: int
     residual: bool
 
-    def build(self, *, pair_bias: bool = False) -> Network:
-        return self._build(AttentionNetwork, pair_bias=pair_bias, hidden=self.hidden, residual=self.residual)
+    def arguments(self) -> dict[str, Any]:
+        return {"hidden": self.hidden, "residual": self.residual}
 
 
 @dataclass(frozen=True)
@@ -52,14 +51,14 @@ class ConvolutionAttention(_WithAttention):
 
     name: ClassVar[str] = "convolution_attention"
     summary: ClassVar[str] = "Convolutions and self-attention in turn, and nothing recurrent"
+    module: ClassVar[Any] = ConvolutionAndAttentionNetwork
     fixed: ClassVar[Fixed] = {"residual": (True, "always has residual connections")}
 
     hidden: int
     reach: int
 
-    def build(self, *, pair_bias: bool = False) -> Network:
-        module, kernel = ConvolutionAndAttentionNetwork, 2 * self.reach + 1
-        return self._build(module, pair_bias=pair_bias, hidden=self.hidden, kernel=kernel)
+    def arguments(self) -> dict[str, Any]:
+        return {"hidden": self.hidden, "kernel": 2 * self.reach + 1}
 
 
 @dataclass(frozen=True)
@@ -68,10 +67,11 @@ class GraphAttention(_WithAttention):
 
     name: ClassVar[str] = "graph_attention"
     summary: ClassVar[str] = "Attention and nothing beside it"
+    module: ClassVar[Any] = GraphAttentionNetwork
     fixed: ClassVar[Fixed] = {"residual": (True, "has no residual connections to leave out")}
 
-    def build(self, *, pair_bias: bool = False) -> Network:
-        return self._build(GraphAttentionNetwork, pair_bias=pair_bias, hidden=0)
+    def arguments(self) -> dict[str, Any]:
+        return {"hidden": 0}  # it has no fully connected part
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class _WithoutAttention(ItemNetwork):
 
     hidden: int
 
-    def _build(self, module: Any, **arguments: Any) -> Network:
-        return module(self.width, self.layers, hidden=self.hidden, dropout=self.dropout, **arguments)
+    def build(self, *, pair_bias: bool = False) -> Network:
+        return self._module(hidden=self.hidden)
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,7 @@ class Connected(_WithoutAttention):
 
     name: ClassVar[str] = "connected"
     summary: ClassVar[str] = "Linear layers that look at each item by itself"
-
-    def build(self, *, pair_bias: bool = False) -> Network:
-        return self._build(ConnectedNetwork)
+    module: ClassVar[Any] = ConnectedNetwork
 
 
 @dataclass(frozen=True)
@@ -107,11 +105,12 @@ class Window(_WithoutAttention):
 
     name: ClassVar[str] = "window"
     summary: ClassVar[str] = "Linear layers that look at a window of items"
+    module: ClassVar[Any] = WindowNetwork
 
     reach: int
 
-    def build(self, *, pair_bias: bool = False) -> Network:
-        return self._build(WindowNetwork, before=self.reach, after=self.reach)
+    def arguments(self) -> dict[str, Any]:
+        return {"before": self.reach, "after": self.reach}
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,12 @@ class Convolution(_WithoutAttention):
 
     name: ClassVar[str] = "convolution"
     summary: ClassVar[str] = "Convolutions"
+    module: ClassVar[Any] = ConvolutionNetwork
 
     reach: int
 
-    def build(self, *, pair_bias: bool = False) -> Network:
-        return self._build(ConvolutionNetwork, kernel=2 * self.reach + 1)
+    def arguments(self) -> dict[str, Any]:
+        return {"kernel": 2 * self.reach + 1}
 
 
 @dataclass(frozen=True)
@@ -133,24 +133,21 @@ class Recurrent(_WithoutAttention):
 
     name: ClassVar[str] = "recurrent"
     summary: ClassVar[str] = "RNNs that read from the first item to the last"
+    module: ClassVar[Any] = RecurrentNetwork
 
     cell: str
 
-    def build(self, *, pair_bias: bool = False) -> Network:
-        return self._build(RecurrentNetwork, cell=self.cell)
+    def arguments(self) -> dict[str, Any]:
+        return {"cell": self.cell}
 
 
 @dataclass(frozen=True)
-class Bidirectional(_WithoutAttention):
+class Bidirectional(Recurrent):
     """RNNs in both directions."""
 
     name: ClassVar[str] = "bidirectional"
     summary: ClassVar[str] = "RNNs that read both ways"
-
-    cell: str
-
-    def build(self, *, pair_bias: bool = False) -> Network:
-        return self._build(BidirectionalNetwork, cell=self.cell)
+    module: ClassVar[Any] = BidirectionalNetwork
 
 
 _KINDS = (Attention, ConvolutionAttention, GraphAttention, Connected, Window, Convolution, Recurrent, Bidirectional)

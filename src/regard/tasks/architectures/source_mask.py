@@ -12,13 +12,13 @@ from regard.tasks.architectures.part import Part
 
 __all__ = ["SOURCE_MASKS", "SourceMask"]
 
-_SIZED: Mapping[str, Callable[[int], Mask]] = {
-    "window": lambda size: Window(size, size),
-    "strided": Strided,
-    "longformer": Longformer,
-    "bigbird": BigBird,
+# The masks with a size, and the smallest size of each.
+_SIZED: Mapping[str, tuple[Callable[[int], Mask], int]] = {
+    "window": (lambda size: Window(size, size), 0),
+    "strided": (Strided, 1),
+    "longformer": (Longformer, 0),
+    "bigbird": (BigBird, 1),
 }
-_AT_LEAST_ONE = ("strided", "bigbird")
 
 SOURCE_MASKS = ("none", "no_self", "causal", *_SIZED)
 """All masks by name."""
@@ -46,8 +46,8 @@ class SourceMask(Part):
         Raises:
             ArgumentError: it is 0 for a mask that can't be so small.
         """
-        if self.mask in _AT_LEAST_ONE and not self.attention_window:
-            raise ArgumentError(f"`attention_window` must be at least 1 for the mask {self.mask!r}, but is 0.")
+        if self.attention_window is not None and self.attention_window < (least := _SIZED[self.mask][1]):
+            raise ArgumentError(f"`attention_window` must be at least {least} for the mask {self.mask!r}, but is 0.")
 
     def build(self) -> Mask | None:
         """The mask; None for "none".
@@ -58,4 +58,4 @@ class SourceMask(Part):
         """
         if self.mask == "none":
             return None
-        return as_mask(self.mask) if self.attention_window is None else _SIZED[self.mask](self.attention_window)
+        return as_mask(self.mask) if self.attention_window is None else _SIZED[self.mask][0](self.attention_window)
