@@ -121,7 +121,7 @@ class Model(Generic[_Given]):
     @cached_property
     def position_limit(self) -> int | None:
         """The largest number of items in a source, for what is learned by position; None for no limit."""
-        limits = [maximum_positions(self.network), self.recipe.architecture.longest]
+        limits = [maximum_positions(self.network), self.recipe.architecture.position_limit]
         return min((each for each in limits if each is not None), default=None)
 
     @cached_property

@@ -41,8 +41,8 @@ class Architecture(Part):
     dropout: float
 
     @property
-    def longest(self) -> int | None:
-        """The number of items of the longest source that its attention can process; None for no limit."""
+    def position_limit(self) -> int | None:
+        """The largest number of items in a source, for what its attention learns by position; None for no limit."""
         return None
 
     def check(self, recipe: Any) -> None:

@@ -56,7 +56,7 @@ class WithSelfAttention(Architecture):
     attention: SelfAttention
 
     @property
-    def longest(self) -> int | None:
+    def position_limit(self) -> int | None:
         return self.attention.approximation.max_length
 
     def check(self, recipe: Any) -> None:

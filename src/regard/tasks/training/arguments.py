@@ -41,7 +41,7 @@ def check_length(recipe: Recipe, longest: int, argument: str) -> None:
         longest: the number of items of the longest source.
         argument: the name of the argument that holds the sources.
     """
-    limit = recipe.architecture.longest
+    limit = recipe.architecture.position_limit
     if limit is not None and longest > limit:
         raise ArgumentError(
             f"`max_length` must be at least {longest}, the number of {plural(recipe.input.noun)} of the longest source "
