@@ -17,7 +17,7 @@ def test_what_a_task_names_is_there(task):
     assert callable(getattr(task.model, task.verb))
     assert {"objective", "model"} <= {*dir(task.data)}
     fields = {each.name for each in dataclasses.fields(Recipe)}
-    assert {*task.fixed} <= fields
+    assert {*task.settings.architectures.fixed} <= fields
     for settings in task.defaults.values():
         assert {*settings} <= fields
 

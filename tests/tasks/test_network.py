@@ -8,7 +8,7 @@ from toys import tiny, untrained
 
 from regard.modules import MultiHeadAttention
 from regard.tasks import Recipe
-from regard.tasks.seq2seq.network import seq2seq_network
+from regard.tasks.network import encoder_decoder
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.sources import Molecules
 
@@ -33,7 +33,7 @@ def of_texts(position):
     recipe = dataclasses.replace(WRITER, position=position)
     text = TextTarget.fit(TEXTS, "characters", 9, source_items=6)
     torch.manual_seed(7)
-    return seq2seq_network(recipe, recipe.input.fit(TEXTS), text)
+    return encoder_decoder(recipe, recipe.input.fit(TEXTS), text)
 
 
 NETWORKS = {

@@ -7,14 +7,10 @@ from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.cli.training import choose_recipe
 from regard.errors import ArgumentError, UnknownNameError
 from regard.lab.candidates import changed, describe_replaced, field_of, neutral_fields
-from regard.modules import NETWORKS
 from regard.modules.projections import PROJECTIONS
 from regard.tasks import Recipe
 
 __all__ = ["swapped_recipe", "with_kept_fields"]
-
-_ALIASES = {"rnn": "bidirectional", "cnn": "convolution"}
-_ALIASES_OF_ARCHITECTURES = {"rnn": "recurrent", "attention": "transformer"}
 
 
 def swapped_recipe(named: str, old: str, new: str, epochs: int | None = None) -> tuple[Recipe, str, str]:
@@ -37,7 +33,7 @@ def swapped_recipe(named: str, old: str, new: str, epochs: int | None = None) ->
     """
     recipe = choose_recipe(named, None, Recipe())
     fields = _values(recipe)
-    aliases = _ALIASES_OF_ARCHITECTURES if "task.architecture" in fields else _ALIASES
+    aliases = recipe.task.architectures.aliases
     first, second = (aliases.get(each, each) if each not in _all(fields) else each for each in (old, new))
     for name, given, value, other in (("OLD", old, first, second), ("NEW", new, second, first)):
         if value not in _all(fields):
@@ -75,18 +71,16 @@ def with_kept_fields(named: str, base: Recipe, field: str, value: str) -> tuple[
 
 def _values(recipe: Recipe) -> dict[str, tuple[str, ...]]:
     """The fields that are chosen by name, with their values."""
-    fields = {
-        "network": tuple(NETWORKS),
+    networks = recipe.task.architectures
+    return {
+        # Only one network can't be swapped.
+        **({networks.field: tuple(networks.kinds)} if len(networks.kinds) > 1 else {}),
         "score": tuple(SCORES),
         "weights": tuple(WEIGHTS),
         "position": (*POSITIONS, *INPUT_POSITIONS, "none"),
         "projections": ("usual", *PROJECTIONS),
         "cell": ("gru", "lstm"),
     }
-    if hasattr(recipe.task, "architecture"):
-        del fields["network"]
-        fields = {"task.architecture": ("transformer", "attentive", "recurrent"), **fields}
-    return fields
 
 
 def _all(fields: dict[str, tuple[str, ...]]) -> list[str]:

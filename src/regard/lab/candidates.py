@@ -3,16 +3,14 @@
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from regard.errors import ArgumentError, nearest
-from regard.modules import APPROXIMATIONS, NETWORKS
 from regard.tasks import TASKS, Recipe
-from regard.tasks.approximations import NONE, conflicts, has_length, has_size
-from regard.tasks.recipe import fixed_by_network
-from regard.tasks.seq2seq.settings import ARCHITECTURES, fixed_by_architecture
-from regard.tasks.source_masks import SIZED_MASKS
+from regard.tasks.architectures import NETWORK_FIELDS
+from regard.tasks.architectures.approximate import Approximate
+from regard.tasks.architectures.architecture import Architecture
 from regard.tasks.sources import INPUTS
 
 __all__ = ["changed", "check_vary", "describe_replaced", "field_of", "grid", "neutral_fields", "parse_vary"]
@@ -119,8 +117,8 @@ def grid(recipe: Recipe, vary: Mapping[str, Sequence[Any]]) -> dict[str, dict[st
     found: dict[str, dict[str, Any]] = {"default": {}}
     for values in itertools.product(*vary.values()):
         chosen = dict(zip(vary, values, strict=True))
-        unused = {*_unused(recipe, chosen), *_fixed(recipe, chosen)}
-        own = {name: value for name, value in chosen.items() if value != usual[name] and name not in unused}
+        unread = _unread(recipe, chosen)
+        own = {name: value for name, value in chosen.items() if value != usual[name] and name not in unread}
         if own:
             found[_named(own)] = own
     _check_approximations(recipe, found)
@@ -138,12 +136,11 @@ def _check_approximations(recipe: Recipe, candidates: Mapping[str, Mapping[str, 
     found = {}
     for name, changes in candidates.items():
         values = _values(recipe, changes)
-        approximation = values["approximation"]
         try:
-            exact = Recipe.from_json({**values, "approximation": NONE})
+            exact = Recipe.from_json({**values, "approximation": "none"})
         except ArgumentError:
             continue  # `changed` says what is wrong
-        for conflict in conflicts(exact, approximation) if approximation in APPROXIMATIONS else ():
+        for conflict in Approximate.read(values).conflicts(exact):
             found.setdefault(conflict.field, (name, conflict))
     if found:
         first = next(iter(found.values()))[0]
@@ -174,55 +171,22 @@ _FIXED = {
     "task": "since candidates of other tasks can't be compared",
     "task.kind": "since candidates of other tasks can't be compared",
 }
-_OF_SELF_ATTENTION = (
-    "position",
-    "projections",
-    "mask",
-    "attention_window",
-    "approximation",
-    "approximation_size",
-    "max_length",
-    "residual",
-)
-_OF_ATTENTION = ("score", "weights", "heads", "attention_dropout", *_OF_SELF_ATTENTION)
 
 
-def _unused(recipe: Recipe, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+def _unread(recipe: Recipe, chosen: Mapping[str, Any]) -> frozenset[str]:
     """The fields that the network of a candidate doesn't read, so that recipes that differ in them are the same."""
-    # A seq2seq recipe has an architecture instead of a network.
-    if hasattr(recipe.task, "architecture"):
-        return _BY_ARCHITECTURE.get(chosen.get("task.architecture", recipe.task.architecture), ())
-    network = chosen.get("network", recipe.network)
-    if network not in NETWORKS:
-        return ()
-    if not NETWORKS[network].attends:
-        return _OF_ATTENTION if network in ("recurrent", "bidirectional") else (*_OF_ATTENTION, "cell")
-    return "cell", *_unused_sizes(recipe, chosen)
+    kind = _kind(recipe, chosen)
+    if kind is None:
+        return frozenset()
+    networks = recipe.task.architectures
+    # What no network of the task can have is an error.
+    return NETWORK_FIELDS - kind.read({**recipe.flat(), **chosen}).write().keys() - {networks.field, *networks.fixed}
 
 
-def _unused_sizes(recipe: Recipe, chosen: Mapping[str, Any]) -> Iterator[str]:
-    """The sizes that aren't those of a candidate's mask and approximation."""
-    approximation = chosen.get("approximation", recipe.approximation)
-    if chosen.get("mask", recipe.mask) not in SIZED_MASKS:
-        yield "attention_window"
-    if not has_size(approximation):
-        yield "approximation_size"
-    if not has_length(approximation):
-        yield "max_length"
-
-
-def _fixed(recipe: Recipe, changes: Mapping[str, Any]) -> Mapping[str, tuple[Any, str]]:
-    """The fields that the network of a candidate can't have otherwise: name -> (value, why)."""
-    part = _part(recipe)
-    chosen = changes.get(part, field_of(recipe, part))
-    known, fixed = (NETWORKS, fixed_by_network) if part == "network" else (ARCHITECTURES, fixed_by_architecture)
-    # An unknown name is refused by the recipe.
-    return fixed(chosen) if chosen in [*known] else {}
-
-
-def _part(recipe: Recipe) -> str:
-    """The field that decides what the others can be."""
-    return "task.architecture" if hasattr(recipe.task, "architecture") else "network"
+def _kind(recipe: Recipe, changes: Mapping[str, Any]) -> type[Architecture] | None:
+    """The kind of a candidate's network; None if there is none of that name, which the recipe refuses."""
+    networks = recipe.task.architectures
+    return networks.kinds.get(changes.get(networks.field, field_of(recipe, networks.field)))
 
 
 def neutral_fields(recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
@@ -239,9 +203,9 @@ def neutral_fields(recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, tupl
         >>> neutral_fields(Recipe(mask="causal"), {"network": "bidirectional"})
         {'mask': ('none', 'has no attention')}
     """
-    return {
-        name: (value, why) for name, (value, why) in _fixed(recipe, changes).items() if field_of(recipe, name) != value
-    }
+    kind = _kind(recipe, changes)
+    fixed = {} if kind is None else kind.fixed
+    return {name: (value, why) for name, (value, why) in fixed.items() if field_of(recipe, name) != value}
 
 
 def describe_replaced(recipe: Recipe, candidates: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -251,7 +215,7 @@ def describe_replaced(recipe: Recipe, candidates: Iterable[Mapping[str, Any]]) -
         >>> describe_replaced(Recipe(mask="causal"), [{"network": "bidirectional"}])
         ['With network=bidirectional, mask is none instead of causal, because bidirectional has no attention.']
     """
-    found, part = {}, _part(recipe)
+    found, part = {}, recipe.task.architectures.field
     for changes in candidates:
         if fields := neutral_fields(recipe, changes):
             named = [
@@ -264,13 +228,6 @@ def describe_replaced(recipe: Recipe, candidates: Iterable[Mapping[str, Any]]) -
     return [*found.values()]
 
 
-_BY_ARCHITECTURE = {
-    "transformer": ("network", "cell"),
-    "attentive": ("network", "hidden", *_OF_SELF_ATTENTION),
-    "recurrent": ("network", "hidden", *_OF_ATTENTION),
-}
-
-
 def field_of(recipe: Recipe, name: str) -> Any:
     """The value of a recipe's field, whose name has a dot if it is of a section.
 
@@ -281,9 +238,7 @@ def field_of(recipe: Recipe, name: str) -> Any:
         >>> field_of(Recipe(), "task.kind"), field_of(Recipe(), "layers")
         ('tagger', 2)
     """
-    held = recipe.to_json()
-    sections = {key: value for key, value in held.items() if key in ("task", "input")}
-    known = held | {f"{key}.{inner}": value for key, section in sections.items() for inner, value in section.items()}
+    known = recipe.flat()
     _check_known(name, known)
     return known[name]
 

@@ -14,7 +14,7 @@ from regard.attention.positions import Bias
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.cache import Cache
 from regard.modules.efficient import APPROXIMATIONS
-from regard.modules.efficient.validation import check_approximation, check_self_attention, simple_mask
+from regard.modules.efficient.validation import Widths, check_approximation, check_self_attention, simple_mask
 from regard.modules.extra_keys import ExtraKeys
 from regard.modules.make_part import make_part
 from regard.modules.projections import Projections
@@ -123,14 +123,12 @@ class MultiHeadAttention(nn.Module):
         self.approximation = make_part("approximation", approximation, APPROXIMATIONS, **sizes)
         if self.approximation is not None:
             key_width = width if key_width is None else key_width
+            widths = Widths(width, key_width, key_width if value_width is None else value_width)
             check_approximation(
                 self.approximation,
-                heads=heads,
-                key_heads=self.kv_heads,
-                shared_key=projections.shared_key,
-                width=width,
-                key_width=key_width,
-                value_width=key_width if value_width is None else value_width,
+                projections,
+                heads,
+                widths,
                 score=score,
                 weights=weights,
                 position=position,

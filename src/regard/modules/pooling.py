@@ -22,8 +22,12 @@ class Pooling(nn.Module):
 
     Args:
         width: the size of the vectors.
+
+    Attributes:
+        attends: whether it uses attention.
     """
 
+    attends = False
     __call__: Callable[..., Tensor]  # that of nn.Module gives Any
 
     def __init__(self, width: int):
@@ -122,6 +126,8 @@ class AttentionPooling(Pooling):
         tensor([[[[0.5000, 0.5000, 0.0000]]]])
     """
 
+    attends = True
+
     def __init__(self, width: int, heads: int = 1, *, score: Any = "scaled_dot", weights: Any = "softmax"):
         super().__init__(width)
         self.query = nn.Parameter(torch.empty(width))
@@ -154,6 +160,8 @@ class ClassVector(Pooling):
         torch.Size([3, 8])
     """
 
+    attends = True
+
     def __init__(self, width: int, heads: int = 1, *, score: Any = "scaled_dot", weights: Any = "softmax"):
         super().__init__(width)
         self.vector = nn.Parameter(torch.empty(width))
@@ -167,7 +175,7 @@ class ClassVector(Pooling):
         return (own + self.attention(own, vectors, mask=Lengths(key=lengths))).squeeze(1)
 
 
-POOLINGS: dict[str, Callable[..., Pooling]] = {
+POOLINGS: dict[str, type[Pooling]] = {
     "mean": MeanPooling,
     "sum": SumPooling,
     "max": MaxPooling,

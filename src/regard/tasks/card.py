@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from regard.modules.pooling import POOLINGS
 from regard.page.numbers import plural
+from regard.tasks.architectures.architecture import ItemNetwork
 from regard.tasks.evaluation import saved_evaluation
 from regard.tasks.intervals import format_interval
 from regard.tasks.measure import ACCURACY
+from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS
 
@@ -79,38 +82,15 @@ def _noun(model: Mapping[str, Any]) -> str:
     return "word of a sentence" if _input(model) == "words" else INPUTS[_input(model)].noun
 
 
-_ARCHITECTURES = {
-    "transformer": "Self-attention and attention to the source, and nothing recurrent",
-    "attentive": "RNNs, with attention to each state of the source",
-    "recurrent": "RNNs without attention, for comparison: all of a source goes through one vector",
-}
-_ATTENTIVE = {
-    "attention": "Self-attention and nothing recurrent",
-    "convolution_attention": "Convolutions and self-attention in turn, and nothing recurrent",
-    "graph_attention": "Attention and nothing beside it",
-}
-_OTHERS = {
-    "connected": "Linear layers that look at each item by itself",
-    "window": "Linear layers that look at a window of items",
-    "convolution": "Convolutions",
-    "recurrent": "RNNs that read from the first item to the last",
-    "bidirectional": "RNNs that read both ways",
-}
-
-
 def _net(model: Mapping[str, Any]) -> str:
-    recipe = model.get("recipe", {})
-    task, network = recipe.get("task", {}), recipe.get("network", "attention")
-    if "architecture" in task:
-        found = _ARCHITECTURES[task["architecture"]]
-    elif network in _ATTENTIVE:
-        found = _ATTENTIVE[network]
-    elif task.get("pooling") in ("attention", "class"):
-        found = f"{_OTHERS[network]}, and attention that draws the answer from them"
-    else:
-        found = f"{_OTHERS[network]}, without attention, for comparison"
-    members = recipe.get("members", 1)
-    return found if members == 1 else f"{found}; {members} such nets, whose mean is the answer"
+    held = model.get("recipe", {})
+    recipe = Recipe.from_json({**held, "task": {"kind": model["kind"], **held.get("task", {})}})
+    found = recipe.architecture.summary
+    if isinstance(recipe.architecture, ItemNetwork) and not recipe.architecture.attends:
+        pooling = POOLINGS.get(getattr(recipe.task, "pooling", ""))
+        draws = pooling is not None and pooling.attends
+        found += ", and attention that draws the answer from them" if draws else ", without attention, for comparison"
+    return found if recipe.members == 1 else f"{found}; {recipe.members} such nets, whose mean is the answer"
 
 
 def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ from regard.inputs import Batch, as_list, detect_script
 from regard.inspection import Case, Record, see
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
-from regard.tasks.approximations import length_limit
 from regard.tasks.card import model_card
 from regard.tasks.case import case_of
 from regard.tasks.ensemble import source_network
@@ -122,7 +121,7 @@ class Model(Generic[_Given]):
     @cached_property
     def position_limit(self) -> int | None:
         """The largest number of items in a source, for what is learned by position; None for no limit."""
-        limits = [maximum_positions(self.network), length_limit(self.recipe)]
+        limits = [maximum_positions(self.network), self.recipe.architecture.position_limit]
         return min((each for each in limits if each is not None), default=None)
 
     @cached_property

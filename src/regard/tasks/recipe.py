@@ -1,7 +1,6 @@
 """Everything but the data that decides what a trained model becomes: one frozen `Recipe`, saved as JSON."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
 from regard.errors import ArgumentError
 from regard.files import read_regular
 from regard.modules import APPROXIMATIONS
-from regard.modules.networks import NETWORKS
 from regard.modules.projections import PROJECTIONS
-from regard.tasks import approximations
+from regard.tasks.architectures import ITEM_NETWORKS
+from regard.tasks.architectures.source_mask import SOURCE_MASKS
 from regard.tasks.registry import TASKS
 from regard.tasks.settings import (
     Settings,
@@ -26,36 +25,12 @@ from regard.tasks.settings import (
     real_or_none,
     section,
 )
-from regard.tasks.source_masks import SOURCE_MASKS
 from regard.tasks.sources import INPUTS, Words
 from regard.tasks.tagger.settings import TaggerSettings
 
-__all__ = ["Recipe", "fixed_by_network"]
+__all__ = ["Recipe"]
 
 _MOST_BYTES = 1 << 20  # of a file: that of the longest recipe has a few thousand
-
-# As `Task.fixed`, for the networks that can't have everything.
-_FIXED_WITH_ATTENTION: dict[str, Mapping[str, tuple[Any, str]]] = {
-    "attention": {},
-    "convolution_attention": {"residual": (True, "always has residual connections")},
-    "graph_attention": {"residual": (True, "has no residual connections to leave out")},
-}
-_FIXED_WITHOUT_ATTENTION = {
-    "projections": ("usual", "has no attention"),
-    "mask": ("none", "has no attention"),
-    "approximation": ("none", "has no attention"),
-    "residual": (True, "always has residual connections"),
-}
-
-
-def fixed_by_network(network: str) -> Mapping[str, tuple[Any, str]]:
-    """The fields of a recipe that can't be changed for a network, as in `Task.fixed`: name -> (value, why).
-
-    Example:
-        >>> fixed_by_network("bidirectional")["mask"]
-        ('none', 'has no attention')
-    """
-    return _FIXED_WITH_ATTENTION.get(network, _FIXED_WITHOUT_ATTENTION)
 
 
 @dataclass(frozen=True)
@@ -152,7 +127,7 @@ class Recipe(Settings):
     layers: int = integer(2, 1, 1000)
     heads: int = integer(4, 1)
     hidden: int = integer(256, 1)
-    network: str = one_of("attention", *NETWORKS)
+    network: str = one_of("attention", *ITEM_NETWORKS.kinds)
     cell: str = one_of("gru", "gru", "lstm")
     score: str = one_of("scaled_dot", *SCORES)
     weights: str = one_of("softmax", *WEIGHTS)
@@ -188,23 +163,14 @@ class Recipe(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fixed_by = [(self.task.kind, TASKS[self.task.kind].fixed), self._fixed_by_network()]
-        for owner, fixed in fixed_by:
-            for name, (value, why) in fixed.items():
-                if (given := getattr(self, name)) != value:
-                    raise ArgumentError(f"`{name}` must be {value!r} for {owner!r}, which {why}, but is {given!r}.")
-        if self.approximation != approximations.NONE:
-            approximations.check_recipe(self)
-        if self.mask in ("strided", "bigbird") and not self.attention_window:
-            raise ArgumentError(f"`attention_window` must be at least 1 for the mask {self.mask!r}, but is 0.")
+        self.task.architectures.check(self)
         if self.width % self.heads:
             raise ArgumentError(f"`width` must be a multiple of `heads`, which is {self.heads}, but is {self.width}.")
 
-    def _fixed_by_network(self) -> tuple[str, Mapping[str, tuple[Any, str]]]:
-        # Refused, not ignored: a comparison of models that don't differ would look like a result.
-        if hasattr(self.task, "fixed_by_network"):
-            return self.task.fixed_by_network()
-        return self.network, fixed_by_network(self.network)
+    @property
+    def architecture(self) -> Any:
+        """The network that it describes, with the fields that this network depends on and a method `build`."""
+        return self.task.architectures.read(self)
 
     @classmethod
     def read(cls, path: str | Path) -> "Recipe":

@@ -67,6 +67,18 @@ class Settings:
         """The settings as a JSON object."""
         return {entry.name: _plain(getattr(self, entry.name)) for entry in _fields(self)}
 
+    def flat(self) -> dict[str, Any]:
+        """`to_json`, and the fields of its sections under names with a dot.
+
+        Example:
+            >>> from regard.tasks import Recipe
+            >>> Recipe().flat()["input.word_width"]
+            48
+        """
+        held = self.to_json()
+        sections = {entry.name: held[entry.name] for entry in _fields(self) if isinstance(entry.default, Settings)}
+        return held | {f"{name}.{key}": value for name, section in sections.items() for key, value in section.items()}
+
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, name: str = "recipe") -> Self:
         """The settings of a JSON object; missing keys have their defaults.

@@ -37,7 +37,6 @@ class Task:
         decides_length: whether its models decide on the length of a prediction.
         predicts_sound: whether a prediction is a sound.
         text_source: the default kind of source for texts.
-        fixed: the fields of a recipe that can't be changed: name -> (value, why).
         defaults: the fields of a default recipe that differ from `Recipe()`, by kind of source; "" stands for all.
         fitted_at: a function (pairs, kind of source) that returns the settings that depend on the examples.
         most_epochs: the largest number of epochs in a default recipe, by kind of source; "" stands for all others.
@@ -67,7 +66,6 @@ class Task:
     decides_length: bool = False
     predicts_sound: bool = False
     text_source: str = "words"
-    fixed: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fitted_at: str | None = None
     most_epochs: Mapping[str, int] = field(default_factory=lambda: {"": 100})

@@ -10,8 +10,9 @@ from regard.attention import Causal, Dense, Lengths, Sizes
 from regard.attention.masks import as_mask, conjuncts
 from regard.errors import ArgumentError
 from regard.modules.efficient.approximation import Approximation
+from regard.modules.projections import Projections
 
-__all__ = ["FIXED", "SimpleMask", "check_approximation", "check_self_attention", "simple_mask"]
+__all__ = ["FIXED", "SimpleMask", "Widths", "check_approximation", "check_self_attention", "simple_mask"]
 
 FIXED: Mapping[str, tuple[Any, str]] = {
     "score": ("scaled_dot", "compares queries and keys in its own way"),
@@ -27,6 +28,14 @@ _INSTEAD = {"position": "Use an encoding of the inputs, such as position='sinuso
 _EXACT = "Without `approximation`, masks that save work are Window, Strided, Longformer and BigBird; they are exact."
 
 
+class Widths(NamedTuple):
+    """The sizes of the vectors that queries, keys and values are made of."""
+
+    query: int
+    key: int
+    value: int
+
+
 class SimpleMask(NamedTuple):
     """What an approximation can do about a mask: padding at the end of each item, and later keys hidden."""
 
@@ -34,24 +43,14 @@ class SimpleMask(NamedTuple):
     causal: bool
 
 
-def check_approximation(
-    approximation: Any,
-    *,
-    heads: int,
-    key_heads: int,
-    shared_key: bool,
-    width: int,
-    key_width: int,
-    value_width: int,
-    **parts: Any,
-) -> None:
+def check_approximation(approximation: Any, projections: Projections, heads: int, widths: Widths, **parts: Any) -> None:
     """Check an approximation, and that the other arguments of a module are those that it can be combined with.
 
     Args:
         approximation: an `Approximation`.
-        heads, key_heads: the numbers of heads of queries and of keys.
-        shared_key: whether queries and keys are the same vectors.
-        width, key_width, value_width: the sizes of the vectors that queries, keys and values are made of.
+        projections: those of the module.
+        heads: the number of heads of queries.
+        widths: the sizes of the vectors that queries, keys and values are made of.
         **parts: the parts of exact attention, by name.
 
     Raises:
@@ -70,22 +69,22 @@ def check_approximation(
                 f"`{name}` must be {value!r} where `approximation` is given, which {why}, but is {given!r:.60}. "
                 + _INSTEAD.get(name, _LEAVE_OUT)
             )
-    if key_heads != heads:
+    if (key_heads := projections.key_heads(heads)) != heads:
         raise ArgumentError(
             f"`projections` must have as many heads of keys as of queries, {heads}, where `approximation` is given, "
             f"but has {key_heads}. Leave one of the two out."
         )
-    if approximation.shared_query_key and not shared_key:
+    if approximation.shared_query_key and not projections.shared_key:
         raise ArgumentError(
             f"`projections` must have one matrix for queries and keys where `approximation` is "
             f"{type(approximation).__name__}, but have two. Use MultiHeadAttention.shared_query_key, or pass "
             "projections=Projections(shared_key=True)."
         )
-    for name, size in (("key_width", key_width), ("value_width", value_width)):
-        if size != width:
+    for name, size in (("key_width", widths.key), ("value_width", widths.value)):
+        if size != widths.query:
             raise ArgumentError(
-                f"`{name}` must be `width` {width} where `approximation` is given, which is for self-attention, but is "
-                f"{size}. Leave one of the two out."
+                f"`{name}` must be `width` {widths.query} where `approximation` is given, which is for self-attention, "
+                f"but is {size}. Leave one of the two out."
             )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from regard.modules.pooling import POOLINGS
+from regard.tasks.architectures import ITEM_NETWORKS
+from regard.tasks.architectures.architecture import Architectures
 from regard.tasks.settings import Settings, named_weights, one_of
 
 __all__ = ["ClassifierSettings"]
@@ -24,6 +26,7 @@ class ClassifierSettings(Settings):
     """
 
     kind: ClassVar[str] = "classifier"
+    architectures: ClassVar[Architectures] = ITEM_NETWORKS
 
     pooling: str = one_of("attention", *POOLINGS)
     auxiliary: Mapping[str, float] = named_weights()

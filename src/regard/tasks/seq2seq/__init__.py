@@ -1,6 +1,6 @@
 """Sequence to sequence: a text for a source, of a length that the model decides."""
 
-from regard.tasks.single_network import ENCODER_DECODER, SINGLE_NETWORK
+from regard.tasks.encoder_decoder_defaults import ENCODER_DECODER
 from regard.tasks.task import Task
 
 __all__ = ["TASK"]
@@ -45,7 +45,6 @@ TASK = Task(
     },
     decides_length=True,
     text_source="texts",
-    fixed=SINGLE_NETWORK,
     defaults={
         "": {
             **ENCODER_DECODER,

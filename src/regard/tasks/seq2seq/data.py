@@ -9,8 +9,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regard.errors import ArgumentError
 from regard.tasks.examples import Pair, spread
+from regard.tasks.network import encoder_decoder
 from regard.tasks.seq2seq.model import Seq2SeqModel, check_texts, grouped
-from regard.tasks.seq2seq.network import seq2seq_network
 from regard.tasks.seq2seq.objective import Seq2SeqObjective
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.training.dataset import Dataset, TrainingBatch
@@ -54,7 +54,7 @@ class Seq2SeqData(PairsData):
 
         dev = [(item, right) for each, right in sampled if len(item := source.item(encoder, each))]
         return Seq2SeqObjective(
-            seq2seq_network(self.recipe, encoder, text),
+            encoder_decoder(self.recipe, encoder, text),
             self.recipe,
             dataset(items, [each for _, each in self.examples], "examples"),
             # If there are several right texts, the loss is that of the first.

@@ -1,6 +1,7 @@
 """Generation of texts, by beam search or greedily."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
@@ -11,7 +12,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.training.batching import batches_by_length
 
-__all__ = ["GeneratedText", "generated", "text_of", "written"]
+__all__ = ["GeneratedText", "Search", "generated", "text_of"]
 
 
 class GeneratedText(NamedTuple):
@@ -28,12 +29,17 @@ class GeneratedText(NamedTuple):
     ended: bool
 
 
-def written(
-    network: Seq2Seq, recipe: Recipe, encoder: Any, text: TextTarget, items: Sequence[Any], **options: Any
-) -> list[GeneratedText | None]:
-    """Generate a text for each encoded source; the options are those of `Seq2SeqModel.write`."""
-    said = generated(network, recipe, encoder, items, **options)
-    return [None if each is None else text_of(each, text) for each in said]
+@dataclass(frozen=True)
+class Search:
+    """How texts are searched for, where that differs from the recipe.
+
+    Args:
+        beams, length_penalty, no_repeat_ngram_size: as in `Seq2SeqModel.write`; None: as in the recipe.
+    """
+
+    beams: int | None = None
+    length_penalty: float | None = None
+    no_repeat_ngram_size: int | None = None
 
 
 def text_of(said: Generated, text: TextTarget) -> GeneratedText:
@@ -46,23 +52,22 @@ def generated(
     recipe: Recipe,
     encoder: Any,
     items: Sequence[Any],
+    search: Search = Search(),
     *,
-    beams: int | None = None,
-    length_penalty: float | None = None,
-    no_repeat_ngram_size: int | None = None,
     batch_items: int = 4000,
 ) -> list[Generated | None]:
-    """Generate ids for each encoded source, as `written` does before it decodes them."""
+    """Generate ids for each encoded source, which `text_of` decodes; None for an empty source."""
     source, task = recipe.input, recipe.task
-    beams = int(task.beams) if beams is None else beams
+    beams = int(task.beams) if search.beams is None else search.beams
     if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
         raise ArgumentError(f"`beams` must be a whole number, 1 or more, but is {beams!r:.60}.")
     present = [index for index, item in enumerate(items) if len(item)]
     device = next(network.parameters()).device
     found: list[Generated | None] = [None] * len(items)
+    penalty, ngrams = search.length_penalty, search.no_repeat_ngram_size
     config = GenerationConfig(
-        length_penalty=task.length_penalty if length_penalty is None else length_penalty,
-        no_repeat_ngram_size=task.no_repeat_ngram_size if no_repeat_ngram_size is None else no_repeat_ngram_size,
+        length_penalty=task.length_penalty if penalty is None else penalty,
+        no_repeat_ngram_size=task.no_repeat_ngram_size if ngrams is None else ngrams,
         longest=task.longest,
         spare=task.spare,
     )

@@ -14,12 +14,12 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.examples import Pair, as_pairs
 from regard.tasks.measure import Measure
 from regard.tasks.model import Model, check_sources
+from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.case import case_of
 from regard.tasks.seq2seq.evaluation import evaluate_texts
-from regard.tasks.seq2seq.generation import GeneratedText, written
+from regard.tasks.seq2seq.generation import GeneratedText, Search, generated, text_of
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
-from regard.tasks.seq2seq.network import seq2seq_network
 from regard.tasks.seq2seq.recording import record_writing
 from regard.tasks.seq2seq.target import TextTarget
 
@@ -50,7 +50,7 @@ class Seq2SeqModel(Model[TextTarget]):
 
     @classmethod
     def new_network(cls, recipe: Recipe, encoder: Any, target: TextTarget) -> Seq2Seq:
-        return seq2seq_network(recipe, encoder, target)
+        return encoder_decoder(recipe, encoder, target)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,17 +105,9 @@ class Seq2SeqModel(Model[TextTarget]):
             ArgumentError: a source that the model can't read, or that is longer than `longest`, or an invalid setting.
         """
         items = [self.read(each, longest) for each in as_list("sources", sources, "sources")]
-        return written(
-            self.network,
-            self.recipe,
-            self.encoder,
-            self.target,
-            items,
-            beams=beams,
-            length_penalty=length_penalty,
-            no_repeat_ngram_size=no_repeat_ngram_size,
-            batch_items=batch_items,
-        )
+        search = Search(beams, length_penalty, no_repeat_ngram_size)
+        ids = generated(self.network, self.recipe, self.encoder, items, search, batch_items=batch_items)
+        return [None if each is None else text_of(each, self.target) for each in ids]
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
         """Write a text for each source, and record the attention of each piece of the text to the source.

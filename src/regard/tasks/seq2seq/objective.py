@@ -10,7 +10,7 @@ from regard.modules.seq2seq import Memory, Seq2Seq
 from regard.special_ids import END, PADDING, START
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.evaluation import evaluate_texts
-from regard.tasks.seq2seq.generation import written
+from regard.tasks.seq2seq.generation import Search, generated, text_of
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.training.batching import Batches, batches_by_length, shuffled_batches
@@ -78,9 +78,9 @@ class Seq2SeqObjective(Objective):
         # Without label smoothing and CTC, which only help training.
         losses = [self._of_pieces(self.dev.batch(members).to(device), 0.0)[0] for members in batches]
         items = [item for item, _ in self.right]
-        greedily = {"beams": 1, "no_repeat_ngram_size": 0}
-        said = written(self.network, self.recipe, self.dataset.encoder, self.text, items, **greedily)
-        texts = ["" if each is None else each.text for each in said]
+        greedily = Search(beams=1, no_repeat_ngram_size=0)
+        ids = generated(self.network, self.recipe, self.dataset.encoder, items, greedily)
+        texts = ["" if each is None else text_of(each, self.text).text for each in ids]
         score = evaluate_texts(self.recipe.task, texts, [right for _, right in self.right]).score
         total, pieces = sum(loss.mean.item() * loss.items for loss in losses), sum(loss.items for loss in losses)
         return DevScore(score, total / pieces)

@@ -1,54 +1,17 @@
 """The settings of a seq2seq model in a recipe."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES
 from regard.modules.generation_config import MOST_LENGTH_PENALTY
+from regard.tasks.architectures import TEXT_NETWORKS
+from regard.tasks.architectures.architecture import Architectures
 from regard.tasks.seq2seq.measures import TEXT_MEASURES, TOKENIZERS
 from regard.tasks.settings import Settings, boolean, integer, one_of, real, real_or_none
 
-__all__ = ["ARCHITECTURES", "Seq2SeqSettings"]
-
-ARCHITECTURES = ("transformer", "attentive", "recurrent")
-"""The architectures: attention alone, RNNs with attention, RNNs through one vector of fixed size."""
-
-_BY_RNN = {"mask": ("none", "encodes sources by an RNN")}
-_FIXED: dict[str, Mapping[str, tuple[Any, str]]] = {
-    "transformer": {},
-    # Queries are states of the decoder and keys those of the encoder: a shared matrix would be another idea.
-    "attentive": {
-        **_BY_RNN,
-        "projections": ("usual", "has no self-attention"),
-        "approximation": ("none", "has no self-attention"),
-    },
-    "recurrent": {
-        **_BY_RNN,
-        "projections": ("usual", "has no attention"),
-        "approximation": ("none", "has no attention"),
-    },
-}
-
-# Fields of this section that can't be changed for an architecture: name -> (value, why).
-_FIXED_SETTINGS: dict[str, Mapping[str, tuple[Any, str]]] = {
-    "recurrent": {
-        "guide": (None, "keeps one vector of a source"),
-        "monotonic": (0, "keeps one vector of a source"),
-    }
-}
-
-
-def fixed_by_architecture(architecture: str) -> Mapping[str, tuple[Any, str]]:
-    """The fields that can't be changed for an architecture, as in `Task.fixed`; those of this section as "task.guide".
-
-    Example:
-        >>> fixed_by_architecture("recurrent")["task.guide"]
-        (None, 'keeps one vector of a source')
-    """
-    own = {f"task.{name}": fixed for name, fixed in _FIXED_SETTINGS.get(architecture, {}).items()}
-    return {**_FIXED[architecture], **own}
+__all__ = ["Seq2SeqSettings"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +23,8 @@ class Seq2SeqSettings(Settings):
     of a "transformer".
 
     Args:
-        architecture: one of `ARCHITECTURES`.
+        architecture: "transformer", attention alone; "attentive", RNNs with attention; or "recurrent", RNNs through one
+            vector of fixed size.
         vocabulary: how the target texts are split, a name in `inputs.VOCABULARIES`.
         size: the largest number of pieces in the vocabulary.
         decoder_layers: of a "transformer".
@@ -86,8 +50,9 @@ class Seq2SeqSettings(Settings):
     """
 
     kind: ClassVar[str] = "seq2seq"
+    architectures: ClassVar[Architectures] = TEXT_NETWORKS
 
-    architecture: str = one_of("transformer", *ARCHITECTURES)
+    architecture: str = one_of("transformer", *TEXT_NETWORKS.kinds)
     vocabulary: str = one_of("subwords", *VOCABULARIES)
     size: int = integer(4000, 8)
     decoder_layers: int = integer(2, 1, 1000)
@@ -110,10 +75,7 @@ class Seq2SeqSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, (absent, why) in _FIXED_SETTINGS.get(self.architecture, {}).items():
-            if getattr(self, name) != absent:
+        for field, (absent, why) in TEXT_NETWORKS.kinds[self.architecture].fixed.items():
+            section, _, name = field.rpartition(".")
+            if section and getattr(self, name) != absent:
                 raise ArgumentError(f"`{name}` must be {absent} for {self.architecture!r}, which {why}.")
-
-    def fixed_by_network(self) -> tuple[str, Mapping[str, tuple[Any, str]]]:
-        """The architecture, and the fields of a recipe that can't be changed for it, as in `Task.fixed`."""
-        return self.architecture, _FIXED[self.architecture]

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from regard.tasks.examples import Pair
+from regard.tasks.network import encoder_decoder
 from regard.tasks.synthesis.dataset import SpeechDataset, as_spoken, frames_of
 from regard.tasks.synthesis.model import Synthesizer
-from regard.tasks.synthesis.network import synthesis_network
 from regard.tasks.synthesis.objective import SynthesisObjective
 from regard.tasks.synthesis.target import SpeechTarget
 from regard.tasks.training.pairs_data import PairsData, filled
@@ -39,7 +39,7 @@ class SynthesisData(PairsData):
         dev_spoken = frames_of(task.frames(), self.dev, argument="dev")
         dataset = filled(SpeechDataset(source, encoder, speech, items, spoken), "examples")
         dev = filled(SpeechDataset(source, encoder, speech, dev_items, dev_spoken), "dev")
-        return SynthesisObjective(synthesis_network(self.recipe, encoder, speech), self.recipe, dataset, dev)
+        return SynthesisObjective(encoder_decoder(self.recipe, encoder, speech), self.recipe, dataset, dev)
 
     def model(self, objective: SynthesisObjective, about: dict[str, Any], name: str) -> Synthesizer:
         dataset = objective.dataset

@@ -15,10 +15,10 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.intervals import interval_of_sums
 from regard.tasks.measure import Measure
 from regard.tasks.model import Model, check_sources
+from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe
 from regard.tasks.synthesis.dataset import SpeechDataset, as_spoken, frames_of
 from regard.tasks.synthesis.evaluation import frame_errors, limits_of
-from regard.tasks.synthesis.network import synthesis_network
 from regard.tasks.synthesis.recording import record_speaking
 from regard.tasks.synthesis.target import FRAME_ERROR, SpeechTarget
 from regard.tasks.training.batching import batches_by_length
@@ -67,7 +67,7 @@ class Synthesizer(Model[SpeechTarget]):
 
     @classmethod
     def new_network(cls, recipe: Recipe, encoder: Any, target: SpeechTarget) -> FrameSeq2Seq:
-        return synthesis_network(recipe, encoder, target)
+        return encoder_decoder(recipe, encoder, target)
 
     def case(self, source: Any, *, longest: int | None = None) -> Case:
         """Not for sounds.

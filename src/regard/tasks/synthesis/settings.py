@@ -1,10 +1,11 @@
 """The settings of speech synthesis in a recipe."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from regard.inputs import SpeechFrames
+from regard.tasks.architectures import SOUND_NETWORKS
+from regard.tasks.architectures.architecture import Architectures
 from regard.tasks.settings import Settings, fraction, integer, real, real_or_none
 
 __all__ = ["SynthesisSettings"]
@@ -36,6 +37,7 @@ class SynthesisSettings(Settings):
     """
 
     kind: ClassVar[str] = "synthesis"
+    architectures: ClassVar[Architectures] = SOUND_NETWORKS
 
     rate: int = integer(8000, 2000, 192_000)
     filters: int = integer(40, 1, 128)
@@ -52,10 +54,6 @@ class SynthesisSettings(Settings):
         super().__post_init__()
         # Invalid combinations are refused here.
         self.frames()
-
-    def fixed_by_network(self) -> tuple[str, Mapping[str, tuple[Any, str]]]:
-        """As in `Seq2SeqSettings`; the one network, a Transformer, has all that a recipe can describe."""
-        return self.kind, {}
 
     def frames(self) -> SpeechFrames:
         """Converts sounds to frames and back."""

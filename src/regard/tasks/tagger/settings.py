@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from regard.tasks.architectures import ITEM_NETWORKS
+from regard.tasks.architectures.architecture import Architectures
 from regard.tasks.settings import Settings, named_weights
 
 __all__ = ["TaggerSettings"]
@@ -22,5 +24,6 @@ class TaggerSettings(Settings):
     """
 
     kind: ClassVar[str] = "tagger"
+    architectures: ClassVar[Architectures] = ITEM_NETWORKS
 
     auxiliary: Mapping[str, float] = named_weights()

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.errors import ArgumentError
+from regard.page.numbers import plural
 from regard.tasks.named_recipes import RECIPES
 from regard.tasks.recipe import Recipe
 from regard.tasks.store import encode_json
 
-__all__ = ["check_count", "check_data", "check_examples", "check_recipe"]
+__all__ = ["check_count", "check_data", "check_examples", "check_length", "check_recipe"]
 
 
 def check_examples(examples: Any) -> None:
@@ -30,6 +31,23 @@ def check_recipe(recipe: Any) -> None:
     elif isinstance(recipe, Mapping):
         step = " Make one by Recipe.from_json."
     raise ArgumentError(f"`recipe` must be a regard.Recipe, but is {recipe!r:.60}.{step}")
+
+
+def check_length(recipe: Recipe, longest: int, argument: str) -> None:
+    """Raise an error unless the approximation of a recipe has tables for the longest source, before training begins.
+
+    Args:
+        recipe: the recipe.
+        longest: the number of items of the longest source.
+        argument: the name of the argument that holds the sources.
+    """
+    limit = recipe.architecture.position_limit
+    if limit is not None and longest > limit:
+        raise ArgumentError(
+            f"`max_length` must be at least {longest}, the number of {plural(recipe.input.noun)} of the longest source "
+            f"in `{argument}`, for {recipe.approximation!r}, which learns tables by position, but is {limit}. Make the "
+            "recipe's max_length larger, or use shorter sources."
+        )
 
 
 def check_data(data: Any) -> None:

@@ -13,7 +13,6 @@ from torch import Tensor
 from regard.datasets import split_by_source
 from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
-from regard.tasks.approximations import check_length
 from regard.tasks.defaults import default_recipe
 from regard.tasks.examples import as_pairs
 from regard.tasks.folders import folder_name
@@ -22,7 +21,7 @@ from regard.tasks.out_of_distribution import thresholds_of
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.store import encode_json, round_weights
-from regard.tasks.training.arguments import check_count, check_data, check_examples, check_recipe
+from regard.tasks.training.arguments import check_count, check_data, check_examples, check_length, check_recipe
 from regard.tasks.training.batching import key
 from regard.tasks.training.compute import Compute, choose_accelerator
 from regard.tasks.training.context import explained_errors, quiet_fabric

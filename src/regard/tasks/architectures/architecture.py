@@ -1,0 +1,124 @@
+"""The bases of the networks that a recipe can describe."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import nn
+
+from regard.errors import ArgumentError
+from regard.modules import Network
+from regard.tasks.architectures.part import Part
+
+__all__ = ["Architecture", "Architectures", "EncoderDecoder", "ItemNetwork"]
+
+Fixed = Mapping[str, tuple[Any, str]]
+"""Fields of a recipe that can't be changed: name -> (the only value, why)."""
+
+
+@dataclass(frozen=True)
+class Architecture(Part):
+    """A network, with those fields of a recipe that it depends on: equal architectures are equal networks.
+
+    Each architecture is a subclass with its own fields and a method `build`.
+    """
+
+    name: ClassVar[str]
+    """Its name in recipes."""
+    summary: ClassVar[str]
+    """For the model card: what it consists of."""
+    attends: ClassVar[bool] = True
+    """Whether it has attention."""
+    fixed: ClassVar[Fixed] = {}
+    """The fields of a recipe that other architectures have and that must keep a neutral value for this one.
+
+    They are refused, not ignored: a comparison of models that don't differ would look like a result.
+    """
+
+    width: int
+    layers: int
+    dropout: float
+
+    @property
+    def position_limit(self) -> int | None:
+        """The largest number of items in a source, for what its attention learns by position; None for no limit."""
+        return None
+
+    def check(self, recipe: Any) -> None:
+        """Check that its fields go together, and with the rest of a recipe.
+
+        Raises:
+            ArgumentError: they don't.
+        """
+
+
+class ItemNetwork(Architecture):
+    """A network that gives a vector for each item of a source."""
+
+    module: ClassVar[Any]
+    """The class of the network in `regard.modules`."""
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the module from its own fields."""
+        return {}
+
+    def build(self, *, pair_bias: bool = False) -> Network:
+        """The network, with its initial weights.
+
+        Args:
+            pair_bias: whether it will be called with a bias for each pair of items.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must build a network")
+
+    def _module(self, **more: Any) -> Network:
+        return self.module(self.width, self.layers, dropout=self.dropout, **self.arguments(), **more)
+
+
+class EncoderDecoder(Architecture):
+    """An encoder of sources and a decoder of targets."""
+
+    def build(self, embedding: nn.Module, target: Any) -> Any:
+        """The network, with its initial weights.
+
+        Args:
+            embedding: the embedding of the sources.
+            target: the target of the task.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must build a network")
+
+
+@dataclass(frozen=True)
+class Architectures:
+    """The architectures that a task can have, and the field of a recipe that names one of them.
+
+    Args:
+        field: the name of the field, with a dot if it is of a section.
+        kinds: the architectures by name.
+        aliases: short names on the command line.
+        fixed: the fields of a recipe that none of them can have otherwise.
+    """
+
+    field: str
+    kinds: Mapping[str, type[Architecture]]
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    fixed: Fixed = dataclasses.field(default_factory=dict)
+
+    def read(self, recipe: Any) -> Architecture:
+        """The architecture that a recipe describes."""
+        values = recipe.flat()
+        return self.kinds[values[self.field]].read(values)
+
+    def check(self, recipe: Any) -> None:
+        """Check that a recipe asks for nothing that its architecture can't have.
+
+        Raises:
+            ArgumentError: it does.
+        """
+        values = recipe.flat()
+        kind = self.kinds[values[self.field]]
+        for owner, fixed in ((values["task.kind"], self.fixed), (kind.name, kind.fixed)):
+            for name, (value, why) in fixed.items():
+                if (given := values[name]) != value:
+                    raise ArgumentError(f"`{name}` must be {value!r} for {owner!r}, which {why}, but is {given!r}.")
+        kind.read(values).check(recipe)
