@@ -20,10 +20,11 @@ from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
 from regard.attention.call_text import as_text, from_text
 from regard.attention.engines import blocked, fused, triton
 from regard.attention.masks import And, Causal, Dense, Lengths
+from regard.attention.parts import declares
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.pytorch_internals import autograd_in_operators, in_forward_mode, in_transform, is_fake
 from regard.attention.request import Request
-from regard.attention.scores import Dot, ScaledDot
+from regard.attention.scores import SCORES
 from regard.attention.weights import Softmax
 from regard.errors import ArgumentError, RefusedError
 
@@ -193,7 +194,8 @@ def _kept_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[i
         return (triton.kept_numbers(query, value) if gradients and not call.log_sums else 0,)
     score, weights, mask, position = call.parts
     # An output rounded to half precision can't be used for the gradient of a call that is computed in float32.
-    narrow = score in ("dot", "scaled_dot") or type(score) in (Dot, ScaledDot)
+    kind = SCORES.get(score) if isinstance(score, str) else type(score)
+    narrow = isinstance(kind, type) and declares(kind, "keeps_vectors")
     may = (
         gradients
         and not call.log_sums

@@ -13,6 +13,12 @@ Optional methods make it faster:
   operand's gradient has the operand's shape after `select`.
 - `select(heads) -> score`: the score for these heads, (group,), if it has parameters for each head.
 - `check(query_size, key_size, heads)`: raises ArgumentError if the sizes don't fit; by default they must be equal.
+
+A class of the package declares what engines ask about its scores; a subclass doesn't inherit it (`parts.declares`):
+
+- `inner_product`: they are an inner product of what `reduce` returns;
+- `keeps_vectors`: `reduce` leaves query and key as they are;
+- `activates`: each feature of each pair goes through an activation.
 """
 
 import dataclasses
@@ -20,7 +26,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -62,6 +68,9 @@ class Dot:
 
     scale: float = 1.0
 
+    inner_product: ClassVar[bool] = True
+    keeps_vectors: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_number("scale", self.scale, "Train a scale by LearnedCosine, or a matrix by LearnedBilinear.")
 
@@ -89,6 +98,9 @@ class ScaledDot:
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), equation 1.
     """
+
+    inner_product: ClassVar[bool] = True
+    keeps_vectors: ClassVar[bool] = True
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return _scaled(query.shape[-1])(query, key)
@@ -134,6 +146,8 @@ class Additive:
     bias: Tensor | None = None
     activation: str = "tanh"
     slope: float = 0.2
+
+    activates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.activation not in ("tanh", "leaky_relu"):
@@ -212,6 +226,8 @@ class Bilinear:
 
     matrix: Tensor
 
+    inner_product: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         form = "(query_feature, key_feature), or (head, query_feature, key_feature)"
         check_tensor("matrix", self.matrix, form, (2, 3))
@@ -256,6 +272,8 @@ class Cosine:
     """
 
     scale: float | Tensor = 1.0
+
+    inner_product: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_per_head("scale", self.scale)

@@ -13,6 +13,9 @@ Optional methods make it faster:
 - `normalise_(scores, allowed) -> weights`: the same weights where no gradient is needed, computed in place.
 - `select(heads) -> normaliser`: the normaliser for these heads, (group,), if it has parameters for each head.
 - `check(heads)`: raises ArgumentError if its parameters don't fit that number of heads.
+
+A class of the package declares its cost, which a subclass doesn't inherit (`parts.declares`): `passes`, how many times
+a tile's scores are read and written, 1 by default, and `compiled_passes`, how many times compiled code does it.
 """
 
 import dataclasses
@@ -70,6 +73,8 @@ class Softmax:
     """
 
     temperature: float | Tensor = 1.0
+
+    passes: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
         check_per_head("temperature", self.temperature)
@@ -251,6 +256,9 @@ class Entmax:
 
     alpha: float | Tensor = 1.5
 
+    passes: ClassVar[float] = 24.0
+    compiled_passes: ClassVar[float] = 2.0
+
     def __post_init__(self) -> None:
         check_per_head("alpha", self.alpha)
         if not isinstance(self.alpha, Tensor) and not 1.0 < self.alpha < math.inf:
@@ -293,6 +301,9 @@ class Sparsemax:
         >>> Sparsemax()(torch.tensor([[1.0, 0.5, -1.0]]), None)
         tensor([[0.7500, 0.2500, 0.0000]])
     """
+
+    passes: ClassVar[float] = 24.0
+    compiled_passes: ClassVar[float] = 2.0
 
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return entmax(scores, 2.0)
@@ -351,6 +362,8 @@ class Budget:
 
     budget: float = 2.0
 
+    passes: ClassVar[float] = 24.0
+    compiled_passes: ClassVar[float] = 2.0
     searches: ClassVar[str] = "searches a threshold for each query: some 15 times the time of softmax"
 
     def __post_init__(self) -> None:
@@ -386,6 +399,7 @@ class TopK:
 
     keys: int = 8
 
+    passes: ClassVar[float] = 8.0
     searches: ClassVar[str] = "searches the highest scores of each query: some 12 times the time of softmax"
 
     def __post_init__(self) -> None:
