@@ -14,6 +14,7 @@ from regard.attention.positions import Slopes
 from regard.cli.main import main
 from regard.errors import ArgumentError
 from regard.inspection.steps import EXAMPLES, STEP_SCORES, Matrices, blanks, live_steps, named_parts, phrase, steps
+from regard.inspection.steps.live_steps import formulas_json
 from regard.inspection.steps.numbers import number
 from regard.inspection.steps.steps_page import steps_page
 from regard.modules import Pairs
@@ -174,6 +175,7 @@ def given(case, score, weights, temperature=1.0, slope=0.0):
         "parameter": temperature if weights == "softmax" else PARAMETERS.get(weights),
         "masked": not case[3].all(),
         "slope": slope,
+        "formulas": formulas_json(case[0].shape[1]),
     }
 
 

@@ -18,7 +18,8 @@ A class of the package declares what engines ask about its scores; a subclass do
 
 - `inner_product`: they are an inner product of what `reduce` returns;
 - `keeps_vectors`: `reduce` leaves query and key as they are;
-- `activates`: each feature of each pair goes through an activation.
+- `activates`: each feature of each pair goes through an activation;
+- `steps() -> formulas`: how a score comes about, from `q` and `k`, for `regard steps` (formulas.py).
 """
 
 import dataclasses
@@ -31,6 +32,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from regard.attention.formulas import PRODUCTS, Formula, Given
 from regard.attention.precision import wide_dtype
 from regard.attention.validation import check_heads, check_number, check_per_head, check_tensor
 from regard.errors import ArgumentError
@@ -88,6 +90,9 @@ class Dot:
             torch.baddbmm(nothing, grad_scores.mT, query, beta=0, alpha=self.scale),
         )
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return *PRODUCTS, *_scaling(self.scale)
+
 
 @dataclass(frozen=True)
 class ScaledDot:
@@ -110,6 +115,10 @@ class ScaledDot:
 
     def reduce_vjp(self, grad_query: Tensor, grad_key: Tensor) -> tuple[Tensor, Tensor]:
         return grad_query, grad_key
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        root = Given("d", "sqrt(d)", "sqrt(max(size, 1))")
+        return *PRODUCTS, root, Formula("scale", "s_j", "{s} / {d}")
 
 
 @functools.cache
@@ -206,6 +215,18 @@ class Additive:
                     f"but its {name} is {tuple(tensor.shape)}."
                 )
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        bias = () if self.bias is None else (Given("b", "b_f", self.bias),)
+        sums = Formula("sums of vectors", "x_jf", "{q} + {k}" if self.bias is None else "{q} + {k} + {b}")
+        if self.activation == "tanh":
+            activation = (Formula("activation", "a_jf", "tanh({x})"),)
+        else:
+            slope = Given("m", "slope", self.slope)
+            activation = slope, Formula("activation", "a_jf", "max({x}, 0) + {m} * min({x}, 0)")
+        products, total = PRODUCTS
+        vector = Given("u", "u_f", self.vector)
+        return *bias, sums, *activation, vector, dataclasses.replace(products, text="{u} * {a}"), total
+
 
 @dataclass(frozen=True)
 class Bilinear:
@@ -249,6 +270,10 @@ class Bilinear:
                 f"`score` must have a matrix {sizes}, or {(heads, *sizes)} for one to each head, "
                 f"but its matrix is {tuple(self.matrix.shape)}."
             )
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        projected = Formula("projected query", "q'_f", "{q} W", value="q @ W")
+        return Given("W", "W", self.matrix), projected, *PRODUCTS
 
 
 @dataclass(frozen=True)
@@ -302,6 +327,16 @@ class Cosine:
                 f"but its scale is {tuple(self.scale.shape)}."
             )
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("m", "|q|", "length(q)"),
+            Formula("query direction", "q'_f", "{q} / {m}", value="direction(q)"),
+            Given("n", "|k_j|", "length(k)"),
+            Formula("key directions", "k'_jf", "{k} / {n}", value="direction(k)"),
+            *PRODUCTS,
+            *_scaling(self.scale),
+        )
+
 
 class LearnedAdditive(nn.Module):
     """Additive scores with a trained vector and bias.
@@ -343,6 +378,11 @@ class LearnedAdditive(nn.Module):
     def part(self) -> Additive:
         """The part for `attend`, with the vector and the bias as its operands."""
         return Additive(self.vector, self.bias, self.activation, self.slope)
+
+    @staticmethod
+    def plain(head_size: int) -> Additive:
+        """The score without training, with a vector of ones, which `regard steps` shows."""
+        return Additive(torch.ones(head_size, dtype=torch.float64, device="cpu"))
 
 
 class LearnedBilinear(nn.Module):
@@ -396,6 +436,13 @@ class LearnedCosine(nn.Module):
     def part(self) -> Cosine:
         """The part for `attend`, with the scale as its operand."""
         return Cosine(self.scale)
+
+
+def _scaling(scale: float | Tensor) -> tuple[Formula | Given, ...]:
+    """The step of scaling; none where the scale is the number 1."""
+    if not isinstance(scale, Tensor) and scale == 1.0:
+        return ()
+    return Given("c", "scale", scale), Formula("scale", "s_j", "{s} * {c}")
 
 
 def _check_equal(query_size: int, key_size: int) -> None:

@@ -15,7 +15,8 @@ Optional methods make it faster:
 - `check(heads)`: raises ArgumentError if its parameters don't fit that number of heads.
 
 A class of the package declares its cost, which a subclass doesn't inherit (`parts.declares`): `passes`, how many times
-a tile's scores are read and written, 1 by default, and `compiled_passes`, how many times compiled code does it.
+a tile's scores are read and written, 1 by default, and `compiled_passes`, how many times compiled code does it. Its
+`steps() -> formulas` say how a weight comes about, from the scores `s`, for `regard steps` (formulas.py).
 """
 
 import dataclasses
@@ -29,6 +30,7 @@ from torch import Tensor, nn
 
 from regard.attention.capped_simplex import capped_simplex, capped_simplex_vjp
 from regard.attention.entmax import entmax, entmax_alpha_vjp, entmax_vjp
+from regard.attention.formulas import Formula, Given
 from regard.attention.validation import check_count, check_heads, check_number, check_per_head
 from regard.errors import ArgumentError
 
@@ -51,6 +53,15 @@ __all__ = [
 Normaliser = Callable[[Tensor, Tensor | None], Tensor]
 
 _SHORT = 16  # PyTorch's softmax on a CPU doesn't vectorise shorter rows, which makes it seven times as slow
+
+
+# Softmax after the maximum is subtracted: the weights are the same, and the exponentials can't overflow.
+_SHARES = (
+    Formula("maximum", "m", "{s}", reduces="max"),
+    Formula("exp", "e_j", "exp({s} - {m})"),
+    Formula("total", "Z", "{e}", reduces="sum"),
+    Formula("normalise", "w_j", "{e} / {Z}"),
+)
 
 
 @dataclass(frozen=True)
@@ -137,6 +148,10 @@ class Softmax:
         scaled = torch.where(hidden, 0.0, scores) / _by_head(self.temperature, scores)
         return scaled.masked_fill(hidden & ~hidden.all(-1, keepdim=True), -torch.inf)
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        temperature = Given("T", "T", self.temperature, limits=(1e-6, 1e6))
+        return temperature, Formula("temperature", "z_j", "{s} / {T}", to="s", unless=("T", 1.0)), *_SHARES
+
 
 @dataclass(frozen=True)
 class Relu:
@@ -179,6 +194,13 @@ class Relu:
 
     def _count(self, scores: Tensor, allowed: Tensor | None) -> Tensor | float:
         return self.divisor if self.divisor is not None else _count(scores, allowed)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Formula("positive part", "r_j", "max({s}, 0)"),
+            Given("n", "n", "count" if self.divisor is None else self.divisor),
+            Formula("normalise", "w_j", "{r} / {n}"),
+        )
 
 
 @dataclass(frozen=True)
@@ -230,6 +252,13 @@ class Sigmoid:
             return _by_head(self.bias, scores)
         count = _count(scores, allowed)
         return -count.log() if isinstance(count, Tensor) else -math.log(count)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("b", "(-log(n))", "-log(count)") if self.bias is None else Given("b", "b", self.bias),
+            Formula("bias", "z_j", "{s} + {b}"),
+            Formula("normalise", "w_j", "1 / (1 + exp(-{z}))", value="sigmoid(z)"),
+        )
 
 
 @dataclass(frozen=True)
@@ -288,6 +317,14 @@ class Entmax:
         alpha: Any = _by_head(self.alpha, scores)
         return alpha.view(*[1] * (scores.ndim - alpha.ndim), *alpha.shape)
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("a", "alpha", self.alpha, limits=(1.05, 20.0)),
+            Formula("scaled scores", "z_j", "({a} - 1) * {s}"),
+            _threshold("threshold(z, 1, w ** (a - 1))"),
+            Formula("normalise", "w_j", "max({z} - {t}, 0) ** (1 / ({a} - 1))"),
+        )
+
 
 @dataclass(frozen=True)
 class Sparsemax:
@@ -310,6 +347,9 @@ class Sparsemax:
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (entmax_vjp(grad_weights, weights, 2.0),)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return _threshold("threshold(s, 1, w)"), Formula("normalise", "w_j", "max({s} - {t}, 0)")
 
 
 @dataclass(frozen=True)
@@ -337,6 +377,10 @@ class Hard:
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (grad_weights.zero_(),)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        maximum, *_ = _SHARES
+        return maximum, Formula("normalise", "w_j", "1 if first({s} == {m}) else 0")
 
 
 @dataclass(frozen=True)
@@ -376,6 +420,13 @@ class Budget:
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (capped_simplex_vjp(grad_weights, weights),)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("n", "budget", self.budget, limits=(0.01, 1000.0)),
+            _threshold("threshold(s, n, w)"),
+            Formula("normalise", "w_j", "min(max({s} - {t}, 0), 1)"),
+        )
 
 
 @dataclass(frozen=True)
@@ -420,6 +471,14 @@ class TopK:
         room = self.keys - above.sum(-1, keepdim=True)
         # NaN compares as False, but must propagate.
         return above | (equal & (equal.cumsum(-1, dtype=torch.int32) <= room)) | torch.isnan(scores)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        text, value = "{s} if among_the_largest({k}) else -inf", "s if among_the_largest(s, k) else -inf"
+        return (
+            Given("k", "k", self.keys, limits=(1, 1000)),
+            Formula("largest", "z_j", text, value=value, to="s"),
+            *_SHARES,
+        )
 
 
 class LearnedSoftmax(nn.Module):
@@ -513,6 +572,10 @@ class LearnedSigmoid(nn.Module):
     def part(self) -> Sigmoid:
         """The part for `attend`, with the bias as its operand."""
         return Sigmoid(self.bias)
+
+
+def _threshold(value: str) -> Formula:
+    return Formula("threshold", "t", "the t for which the weights have their sum", value=value)
 
 
 def _count(scores: Tensor, allowed: Tensor | None) -> Tensor | float:

@@ -7,6 +7,7 @@ from regard.attention.masks.extra_keys import ExtraKeysMask
 from regard.attention.masks.intervals import Guided, KeyRange, Prefix, Window
 from regard.attention.masks.lengths import Lengths
 from regard.attention.masks.mask import (
+    MASKS,
     And,
     Causal,
     Dense,
@@ -48,7 +49,7 @@ __all__ = [
     "spans_of",
 ]
 
-MASKS: dict[str, type[Mask]] = {
+MASKS |= {
     "dense": Dense,
     "causal": Causal,
     "window": Window,

@@ -14,9 +14,8 @@ from regard.attention.request import Request
 from regard.attention.user_parts import UserPart
 from regard.errors import ArgumentError
 from regard.inspection.rules import AsScores
+from regard.inspection.steps.part_steps import score_steps, weight_steps
 from regard.inspection.steps.quantity import Quantity, Step
-from regard.inspection.steps.score_steps import score_steps
-from regard.inspection.steps.weight_steps import weight_steps
 
 __all__ = ["Steps", "check_index", "steps"]
 
