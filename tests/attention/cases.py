@@ -6,6 +6,7 @@ the places they are for, not by the shape of a batch: an item taken out of its b
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -605,7 +606,7 @@ def pairwise_with(values: Iterable[Any]) -> list[tuple[Case, Any]]:
 
 def rotation(count: int = 42, sizes: Iterable[str] = SIZES, dropout: Iterable[float] = (0.0,)) -> list[Case]:
     """A few of the product: all parts of each kind take turns, at their own pace, so that each stands in some."""
-    # Steps without common factors with the numbers of parts: all are met, in ever new company.
+    # By steps without common factors with the numbers of parts all are met, in ever new company.
     orders = (SCORE_EXAMPLES, 1), (WEIGHTS_EXAMPLES, 3), (MASK_EXAMPLES, 1), (POSITION_EXAMPLES, 5), (sizes, 1)
     columns = [_turns(names, step, count) for names, step in (*orders, (dropout, 1))]
     return [Case(*row) for row in zip(*columns, strict=True)]
@@ -613,6 +614,8 @@ def rotation(count: int = 42, sizes: Iterable[str] = SIZES, dropout: Iterable[fl
 
 def _turns(names: Iterable[Any], step: int, count: int) -> list[Any]:
     names = list(names)
+    while math.gcd(step, len(names)) > 1:
+        step += 1
     turns = [names[step * i % len(names)] for i in range(count)]
     assert set(turns) == set(names), "not all of them have their turn"
     return turns

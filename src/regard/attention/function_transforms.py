@@ -134,13 +134,11 @@ def _refuse_captured(call: CallSpec, tensors: tuple[Tensor, ...]) -> None:
     tile = Tile(slice(0, 1), slice(0, min(rows, MIN_ROWS)), slice(0, keys), slice(0, 0))
     group, row, column = (torch.arange(size, device=request.query.device) for size in (1, min(rows, MIN_ROWS), keys))
     at = request.index(group, row, column, tile=(0, 0))
-    taken = (
-        take(tensor, tile, which) for tensor, which in ((zeros[0], "rows"), (zeros[1], "keys"), (zeros[2], "keys"))
-    )
+    three = take(zeros[0], tile, "rows"), take(zeros[1], tile, "keys"), take(zeros[2], tile, "keys")
     is_differentiated = any(map(_is_differentiated, tensors))
     refusing = refusing_random_numbers(zeros[0].device, "score`, `weights` or `position")
     with refusing if is_differentiated else nullcontext():
-        result = tile_output(request, tile, at, *taken, safe=True)
+        result = tile_output(request, tile, at, three, safe=True)
     if _is_transformed(result):
         raise ArgumentError(
             "`score`, `weights`, `mask` or `position` computes with a tensor that is transformed (torch.func.grad, "

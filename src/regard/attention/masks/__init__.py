@@ -7,7 +7,6 @@ from regard.attention.masks.extra_keys import ExtraKeysMask
 from regard.attention.masks.intervals import Guided, KeyRange, Prefix, Window
 from regard.attention.masks.lengths import Lengths
 from regard.attention.masks.mask import (
-    MASKS,
     And,
     Causal,
     Dense,
@@ -19,6 +18,7 @@ from regard.attention.masks.mask import (
     allows,
     as_mask,
     conjuncts,
+    know_names,
     spans_of,
 )
 from regard.attention.masks.pairs import Pairs
@@ -49,7 +49,7 @@ __all__ = [
     "spans_of",
 ]
 
-MASKS |= {
+MASKS: dict[str, type[Mask]] = {
     "dense": Dense,
     "causal": Causal,
     "window": Window,
@@ -61,3 +61,4 @@ MASKS |= {
     "blocks": Blocks,
     "no_self": NoSelf,
 }
+know_names(MASKS)

@@ -12,9 +12,8 @@ class answers that nothing is known. `And` and `Or` combine the answers of their
     check_growing  whether pairs stay allowed or hidden as keys are added   where a cache grows
 """
 
-import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,6 @@ from regard.attention.validation import check_takes
 from regard.errors import ArgumentError, nearest
 
 __all__ = [
-    "MASKS",
     "And",
     "Causal",
     "Dense",
@@ -41,6 +39,7 @@ __all__ = [
     "allows",
     "as_mask",
     "conjuncts",
+    "know_names",
     "spans_of",
 ]
 
@@ -355,15 +354,15 @@ def as_mask(mask: Any) -> Mask:
     if isinstance(mask, Mask):
         return mask
     if isinstance(mask, str):
-        plain, calls = _by_name()
-        if mask in plain:
-            return plain[mask]()
-        near = nearest(mask, [*plain, *calls])
-        hint = f" Did you mean {calls.get(near, repr(near))}?" if near else ""
-        if mask in calls:
-            hint = f" It needs arguments: pass {calls[mask]}."
+        if mask in _BY_NAME:
+            return _BY_NAME[mask]()
+        near = nearest(mask, [*_BY_NAME, *_WITH_ARGUMENTS])
+        hint = f" Did you mean {_WITH_ARGUMENTS.get(near, repr(near))}?" if near else ""
+        if mask in _WITH_ARGUMENTS:
+            hint = f" It needs arguments: pass {_WITH_ARGUMENTS[mask]}."
         raise ArgumentError(
-            f"`mask` must be one of {', '.join(plain)} by name, or a mask such as Window(2, 2), but is {mask!r}." + hint
+            f"`mask` must be one of {', '.join(_BY_NAME)} by name, or a mask such as Window(2, 2), but is {mask!r}."
+            + hint
         )
     if isinstance(mask, Tensor):
         raise ArgumentError(
@@ -382,26 +381,22 @@ def conjuncts(mask: Mask) -> list[Mask]:
     return [*conjuncts(mask.left), *conjuncts(mask.right)] if type(mask) is And else [mask]
 
 
-# By their names; `__init__.py` fills it, since it knows the files of all.
-MASKS: dict[str, type[Mask]] = {}
-# As text, because those in other rooms can't be imported here.
-_ELSEWHERE = {
+# Masks without arguments, and how the others are made: as text, because those in other rooms can't be imported here.
+_BY_NAME: dict[str, type[Mask]] = {}
+_WITH_ARGUMENTS = {
     "strided": "regard.modules.Strided(stride)",
     "longformer": "regard.modules.Longformer(window)",
     "bigbird": "regard.modules.BigBird(block)",
 }
 
 
-@functools.cache
-def _by_name() -> tuple[dict[str, type[Mask]], dict[str, str]]:
-    """The masks without arguments, and how the others are made."""
-    plain, calls = {}, {}
-    for name, kind in MASKS.items():
+def know_names(masks: Mapping[str, type[Mask]]) -> None:
+    """Tell `as_mask` the names of the masks of this folder, whose other files it can't import."""
+    for name, kind in masks.items():
         parameters = inspect.signature(kind).parameters.values()
         needed = [each.name for each in parameters if each.default is each.empty]
         if not parameters:
-            plain[name] = kind
+            _BY_NAME[name] = kind
         else:
             # Where none is needed, as of lengths, the first is called by the name of the mask.
-            calls[name] = f"regard.attention.{kind.__name__}({', '.join(needed) or name})"
-    return plain, {**calls, **_ELSEWHERE}
+            _WITH_ARGUMENTS[name] = f"regard.attention.{kind.__name__}({', '.join(needed) or name})"
