@@ -39,9 +39,7 @@ def is_tracing(query: Tensor) -> bool:
 
 
 def attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    three: tuple[Tensor, Tensor, Tensor],
     parts: tuple[Any, Any, Any, Any],
     dropout: float,
     seed: int | None,
@@ -51,12 +49,14 @@ def attend(
     """`regard.attend` as one operator, which checks its arguments when it runs; the log-sums are joined to the output.
 
     Args:
-        query, key, value, dropout, seed, engine, log_sums: as passed to `attend`.
+        three: query, key and value, as passed to `attend`.
+        dropout, seed, engine, log_sums: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
         RefusedError: a part can't be recognised when the compiled function is called again.
     """
+    query, key, value = three
     if in_transform() or in_forward_mode():
         raise RefusedError(
             "A compiled function can't apply torch.func's transforms or forward mode to attend: apply them to a "

@@ -28,9 +28,7 @@ __all__ = ["attend"]
 
 
 def attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    three: tuple[Tensor, Tensor, Tensor],
     parts: tuple[Any, Any, Any, Any],
     dropout: float,
     seed: int | None,
@@ -40,12 +38,14 @@ def attend(
     """`regard.attend` under a transform, with the log-sums joined to the output.
 
     Args:
-        query, key, value, dropout, seed, engine, log_sums: as passed to `attend`.
+        three: query, key and value, as passed to `attend`.
+        dropout, seed, engine, log_sums: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
         ArgumentError: a part computes with a transformed tensor that isn't one of its operands.
     """
+    query, key, value = three
     parts_spec, operands = flatten_part(parts)
     call = CallSpec(parts_spec, float(dropout), engine, log_sums)
     if not _is_builtin(parts_spec):

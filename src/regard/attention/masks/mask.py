@@ -10,6 +10,7 @@ class answers that nothing is known. `And` and `Or` combine the answers of their
     lengths        the items' own lengths                                   to count positions
     check          whether the mask fits the request                        where the request is made
     check_growing  whether pairs stay allowed or hidden as keys are added   where a cache grows
+    arguments      how an equal mask is made, where fields don't say it     to save it
 """
 
 import inspect
