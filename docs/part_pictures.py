@@ -186,10 +186,13 @@ def of_position(name: str) -> str:
             {"bias": bias(part, reach=reach)[0]},
             ("The buckets of Bucketed(buckets=16, reach=32), each with a bias one lower than the one before it"),
         )
-    else:
+    elif name == "alibi":
         found = bias(attention.Alibi(heads=4).double(), heads=4)
         lines = {f"head {head + 1}": line for head, line in enumerate(found)}
         title = "What ALiBi adds to the scores of four heads, by distance"
+    else:
+        lines = {name: bias(made("position", name, attention.POSITIONS))[0]}
+        title = f"What {name} adds to the scores, by distance"
     points = {label: list(zip(range(-reach, reach + 1), line.tolist(), strict=True)) for label, line in lines.items()}
     return curves(points, title, across="position of the key minus that of the query", up="added to the score")
 
