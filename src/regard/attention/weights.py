@@ -380,7 +380,9 @@ class Hard:
 
     def steps(self) -> tuple[Formula | Given, ...]:
         maximum, *_ = _SHARES
-        return maximum, Formula("normalise", "w_j", "1 if first({s} == {m}) else 0")
+        # Without a score there is no weight; NaN shows.
+        value = "0 if m == -inf else 1 if first(s == m) else 0 if m == m else m"
+        return maximum, Formula("normalise", "w_j", "1 if first({s} == {m}) else 0", value=value)
 
 
 @dataclass(frozen=True)

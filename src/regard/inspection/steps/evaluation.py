@@ -155,7 +155,7 @@ def _given(value: float | Tensor | str, axes: tuple[Axis, ...], names: dict[str,
     if not isinstance(value, Tensor):
         return like.new_tensor(value)
     # One for this head alone is left of what each head has its own of; a matrix has no axes that steps name.
-    shape = (-1,) if axes else value.shape[-2:] if value.numel() > 1 else ()
+    shape = (-1,) if axes else value.shape[-2:] if value.ndim > 1 else ()
     return value.detach().to(like).reshape(shape)
 
 
@@ -202,9 +202,9 @@ def _first(holds: Tensor) -> Tensor:
 
 def _among_the_largest(scores: Tensor, count: Tensor) -> Tensor:
     order = scores.argsort(descending=True, stable=True)
-    chosen = torch.zeros_like(scores, dtype=torch.bool)
+    chosen = scores.isnan()  # which shows
     chosen[order[: int(count)]] = True
-    return chosen & ((scores - scores.amax()).exp() > 0)
+    return chosen & ((scores - scores.amax()).exp() != 0)
 
 
 _FUNCTIONS: dict[str, Callable[..., Tensor]] = {
