@@ -1,6 +1,16 @@
-"""A picture of each of the operator's parts, drawn from what the part itself computes on a small input."""
+"""A picture of each of the operator's parts, drawn from what the part itself computes on a small input.
 
+A mask's page says in a comment at its end what is drawn, a line each:
+
+    example: how the mask is made for n keys, if it needs arguments; the table of engines takes it too
+    drawn: what is drawn instead of the example
+    keys: how many keys the picture has, if not as many as queries
+    picture: the title of the picture
+"""
+
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,8 +19,11 @@ from torch import Tensor
 
 from regard import attention
 from regard.attention import weigh
+from regard.modules.make_part import make_part
 
-__all__ = ["PICTURES"]
+__all__ = ["PICTURES", "mask_example"]
+
+PAGES = Path(__file__).parent / "reference" / "parts"
 
 ITEMS, SIZE = 24, 8
 
@@ -52,31 +65,36 @@ def weights_of(**parts: Any) -> list[list[float]]:
     return weigh(query, key, **parts)[0, 0].tolist()
 
 
+def made(kind: str, name: str, known: Any) -> Any:
+    """The part of this name, as if it had learned something."""
+    part = make_part(kind, name, known, head_size=SIZE, heads=1)
+    return trained(part) if isinstance(part, torch.nn.Module) else known[name]()
+
+
+_SCORES: dict[str, tuple[Callable[[], Any], str]] = {
+    "bilinear": (lambda: scaled(trained(attention.LearnedBilinear(SIZE)), 0.2), "bilinear scores"),
+    "additive": (lambda: trained(attention.LearnedAdditive(SIZE)), "additive scores"),
+    "cosine": (lambda: attention.Cosine(scale=5.0), "cosine scores, scale 5,"),
+}
+
+
 def of_score(name: str) -> str:
-    made = {
-        "dot": attention.Dot,
-        "scaled_dot": attention.ScaledDot,
-        "additive": lambda: trained(attention.LearnedAdditive(SIZE)),
-        "bilinear": lambda: scaled(trained(attention.LearnedBilinear(SIZE)), 0.2),
-        "cosine": lambda: attention.Cosine(scale=5.0),
-    }[name]()
+    make, shown = _SCORES.get(name, (lambda: made("score", name, attention.SCORES), f"{name} scores"))
     with torch.no_grad():
-        values = weights_of(score=made)
-    shown = {"cosine": "cosine scores, scale 5,"}.get(name, f"{name} scores")
+        values = weights_of(score=make())
     return heat_map(values, f"Softmax of {shown} of 24 toy items; every fifth key is a long vector", **_AXES)
 
 
 _AXES = {"rows": "query", "columns": "key"}
 
+# The others are drawn beside softmax.
 _NORMALISERS: dict[str, Callable[[], dict[str, Any]]] = {
     "softmax": lambda: {f"T = {t}": attention.Softmax(t) for t in (0.5, 1.0, 2.0)},
-    "relu": lambda: {"relu": attention.Relu(), "softmax": attention.Softmax()},
     "sigmoid": lambda: {
         "b = -log n": attention.Sigmoid(),
         "b = 0, divided by 10": lambda s, a: attention.Sigmoid(0.0)(s, a) / 10,
         "softmax": attention.Softmax(),
     },
-    "sparsemax": lambda: {"sparsemax": attention.Sparsemax(), "softmax": attention.Softmax()},
     "entmax": lambda: {
         "alpha = 1.25": attention.Entmax(1.25),
         "alpha = 1.5": attention.Entmax(1.5),
@@ -90,63 +108,54 @@ _NORMALISERS: dict[str, Callable[[], dict[str, Any]]] = {
         "softmax": attention.Softmax(),
     },
     "top_k": lambda: {"k = 4": attention.TopK(4), "k = 8": attention.TopK(8), "softmax": attention.Softmax()},
-    "hard": lambda: {"hard": attention.Hard(), "softmax": attention.Softmax()},
 }
 
 
 def of_weights(name: str) -> str:
     scores = torch.linspace(-3, 3, ITEMS, dtype=torch.float64).unsqueeze(0)
+    beside_softmax = {name: attention.WEIGHTS[name], "softmax": attention.Softmax}
+    drawn = _NORMALISERS.get(name, lambda: {label: make() for label, make in beside_softmax.items()})()
     lines = {
         label: list(zip(scores[0].tolist(), normaliser(scores, None)[0].tolist(), strict=True))
-        for label, normaliser in _NORMALISERS[name]().items()
+        for label, normaliser in drawn.items()
     }
     return curves(
         lines, f"The weights that {name} makes of a row of 24 scores from -3 to 3", across="score", up="weight"
     )
 
 
-_MASKS: dict[str, Callable[[], Any]] = {
-    "dense": attention.Dense,
-    "causal": attention.Causal,
-    "window": lambda: attention.Window(4, 2),
-    "lengths": lambda: attention.Lengths([17]),
-    "documents": lambda: attention.Documents.of_lengths([5, 11, 8]),
-    "prefix": lambda: attention.Prefix(6) | attention.Causal(),
-    "guided": lambda: attention.Guided(3),
-    "edges": lambda: attention.Edges(_graph()),
-    "blocks": lambda: attention.Blocks(torch.eye(6).bool() | (torch.arange(6) == 0), size=4),
-    "no_self": attention.NoSelf,
-}
-_MASK_TITLES = {
-    "dense": "Dense(): everything is allowed",
-    "causal": "Causal(): a query sees the keys up to its own position",
-    "window": "Window(4, 2): four keys back, two keys ahead",
-    "lengths": "Lengths([17]): an item of 17 in a batch of 24; what lies beyond is padding",
-    "documents": "Documents.of_lengths([5, 11, 8]): three documents in one sequence",
-    "prefix": "Prefix(6) | Causal(): the first six keys are seen by all, the others by what comes after them",
-    "guided": "Guided(3) on 24 queries and 36 keys: a window along the diagonal",
-    "edges": "Edges of a ring of 24 nodes with some chords: only pairs with an edge are computed",
-    "blocks": "Blocks of 4: each block sees itself and the first one",
-    "no_self": "NoSelf(): everything but a query's own position",
-}
-
-
-def _graph() -> Tensor:
-    node = torch.arange(ITEMS)
-    ring = torch.stack([node, (node + 1) % ITEMS])
-    chords = torch.stack([node[::3], (node[::3] * 5 + 2) % ITEMS])
-    both = torch.cat([ring, chords], dim=1)
+def ring(items: int) -> Tensor:
+    """The edges of a ring of nodes with some chords."""
+    node = torch.arange(items)
+    edges = torch.stack([node, (node + 1) % items])
+    chords = torch.stack([node[::3], (node[::3] * 5 + 2) % items])
+    both = torch.cat([edges, chords], dim=1)
     return torch.cat([both, both.flip(0)], dim=1)
 
 
+def on_page(name: str) -> dict[str, str]:
+    """What the comment at the end of a part's page says, by the first word of each line."""
+    comment = re.search(r"\n<!--\n(.*)-->\n*\Z", (PAGES / f"{name}.md").read_text(encoding="utf-8"), re.DOTALL)
+    lines = comment[1].splitlines() if comment else []
+    return {field: text for field, _, text in (line.partition(": ") for line in lines)}
+
+
+def mask_example(name: str, keys: int, *, drawn: bool = False) -> Any:
+    """A mask as its page makes it for so many keys, or as the page's picture has it."""
+    said = on_page(name)
+    written = (drawn and said.get("drawn")) or said.get("example") or f"{attention.MASKS[name].__name__}()"
+    return eval(written, {**vars(attention), "torch": torch, "ring": ring, "n": keys})
+
+
 def of_mask(name: str) -> str:
-    keys = 36 if name == "guided" else ITEMS
+    said = on_page(name)
+    keys = int(said.get("keys", ITEMS))
     query, key = torch.zeros(1, 1, ITEMS, 1), torch.zeros(1, 1, keys, 1)
     # The mask as an engine asks it: weights of equal scores are 0 where it hides.
-    allowed = weigh(query, key, mask=_MASKS[name]())[0, 0] > 0
+    allowed = weigh(query, key, mask=mask_example(name, keys, drawn=True))[0, 0] > 0
     values = [[1.0 if pair else None for pair in row] for row in allowed.tolist()]
-    title = f"{_MASK_TITLES[name]}. Dark: allowed. Grey: hidden"
-    return heat_map(values, title, **_AXES, low=0.8, high=3.0, legend=False)
+    title = said.get("picture", name)
+    return heat_map(values, f"{title}. Dark: allowed. Grey: hidden", **_AXES, low=0.8, high=3.0, legend=False)
 
 
 def bias(position: Any, heads: int = 1, reach: int = ITEMS - 1) -> Tensor:
@@ -177,10 +186,13 @@ def of_position(name: str) -> str:
             {"bias": bias(part, reach=reach)[0]},
             ("The buckets of Bucketed(buckets=16, reach=32), each with a bias one lower than the one before it"),
         )
-    else:
+    elif name == "alibi":
         found = bias(attention.Alibi(heads=4).double(), heads=4)
         lines = {f"head {head + 1}": line for head, line in enumerate(found)}
         title = "What ALiBi adds to the scores of four heads, by distance"
+    else:
+        lines = {name: bias(made("position", name, attention.POSITIONS))[0]}
+        title = f"What {name} adds to the scores, by distance"
     points = {label: list(zip(range(-reach, reach + 1), line.tolist(), strict=True)) for label, line in lines.items()}
     return curves(points, title, across="position of the key minus that of the query", up="added to the score")
 

@@ -4,12 +4,12 @@ import inspect
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from part_pictures import PICTURES
+from part_pictures import PICTURES, mask_example
 
 from regard import attention
 from regard.attention.engines import ENGINES
@@ -227,16 +227,6 @@ class _OwnPosition(attention.Position):
 @cache
 def _choices() -> dict[str, dict[str, Any]]:
     """The parts by kind and name, each made."""
-    node = torch.arange(_LENGTH)
-    masks: dict[str, Callable[[], Any]] = {
-        "window": lambda: attention.Window(4, 4),
-        "lengths": lambda: attention.Lengths([_LENGTH - 9]),
-        "documents": lambda: attention.Documents.of_lengths([60, 100]),
-        "prefix": lambda: attention.Prefix(9),
-        "guided": lambda: attention.Guided(4),
-        "edges": lambda: attention.Edges(torch.stack([node, node * 7 % _LENGTH])),
-        "blocks": lambda: attention.Blocks(torch.eye(10).bool(), size=16),
-    }
     own: dict[str, Any] = {
         "score": lambda query, key: query @ key.mT,
         "weights": lambda scores, allowed: torch.softmax(scores, -1),
@@ -248,8 +238,8 @@ def _choices() -> dict[str, dict[str, Any]]:
         made[kind] = {"none": None} if kind in ("mask", "position") else {}
         for name in KINDS[kind]:
             made[kind][name] = (
-                masks[name]()
-                if kind == "mask" and name in masks
+                mask_example(name, _LENGTH)
+                if kind == "mask"
                 else make_part(kind, name, KINDS[kind], head_size=_SIZE, heads=_HEADS)
             )
         made[kind][OWN] = own[kind]

@@ -26,9 +26,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention.cases import AllHooks, Gaussian, Sink, distance, seeded, squared
+from attention.cases import (
+    MASK_EXAMPLES,
+    RULES,
+    AllHooks,
+    Gaussian,
+    Sink,
+    Size,
+    distance,
+    for_oracle,
+    seeded,
+    squared,
+)
 from attention.comparing import Cut
 from regard.attention import (
+    MASKS,
+    SCORES,
+    WEIGHTS,
     Additive,
     Bias,
     Bilinear,
@@ -59,13 +73,14 @@ from regard.attention import (
 )
 from regard.attention.engines import ENGINES
 from regard.attention.masks import as_mask
-from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.parts import flatten_part, part_of, unflatten_part
 from regard.attention.positions import Buckets, RelativeKeys, RelativeValues, Slopes
 from regard.attention.request import Request
 from regard.errors import RefusedError
 from regard.jury import oracle
 from regard.jury.oracle import Rule
 from regard.modules.huggingface import SoftCapped
+from regard.modules.make_part import make_part
 
 __all__ = ["assault", "attacked"]
 
@@ -74,6 +89,15 @@ F64 = torch.float64
 TOLERANCE = {F64: 1e-10, torch.float32: 3e-4, torch.bfloat16: 2e-2}
 SIZES = (0, 1, 2, 3, 5, 8, 13, 19)
 POISONS = (math.nan, math.inf, -math.inf, 3e38, -3e38, 1e300, 1e19)
+
+KNOWN = {"score": SCORES, "weights": WEIGHTS, "mask": MASKS}
+# Of which random forms are made below; the others are made as their names are.
+_MADE = {
+    "score": {"dot", "scaled_dot", "additive", "bilinear", "cosine"},
+    "weights": {"softmax", "relu", "sigmoid", "sparsemax", "entmax", "budget", "top_k", "hard"},
+    "mask": {"dense", "causal", "window", "lengths", "documents", "prefix", "guided", "edges", "blocks", "no_self"},
+}
+OTHERS = {kind: [name for name in known if name not in _MADE[kind]] for kind, known in KNOWN.items()}
 
 
 @dataclass
@@ -192,9 +216,11 @@ class Maker:
         return ~attack.visible.any(2).reshape(batch, shared, heads // shared, keys).any(2)
 
     def score(self, heads: int, feature: int) -> Any:
-        made = self.random.randrange(13)
+        made = self.random.randrange(13 + len(OTHERS["score"]))
         own = () if self.random.random() < 0.5 else (heads,)
         match made:
+            case number if number >= 13:
+                return self.other("score", number - 13, heads, feature)
             case 0 | 1 | 2:
                 return self.one_of("dot", "scaled_dot", "scaled_dot", Dot(self.one_of(-0.3, 0.0, 2.5)))
             case 3 | 4:
@@ -215,7 +241,9 @@ class Maker:
 
     def weights(self, heads: int) -> Any:
         own = () if self.random.random() < 0.5 else (heads,)
-        match self.random.randrange(15):
+        match self.random.randrange(15 + len(OTHERS["weights"])):
+            case number if number >= 15:
+                return self.other("weights", number - 15, heads, 1)
             case 12:
                 return Entmax(self.numbers(*own).sigmoid() + 1.01)
             case 13:
@@ -240,6 +268,11 @@ class Maker:
                 return self.one_of("hard", squared)
             case _:
                 return Sink(self.numbers())
+
+    def other(self, kind: str, place: int, heads: int, feature: int) -> Any:
+        """A part that isn't made here in another form than it has by its name alone."""
+        part = make_part(kind, OTHERS[kind][place], KNOWN[kind], head_size=feature, heads=heads)
+        return part_of(part.double()) if isinstance(part, torch.nn.Module) else part
 
     def position(self, heads: int, feature: int, value: int, queries: int, keys: int, batch: int) -> Any:
         own = () if self.random.random() < 0.5 else (heads,)
@@ -284,7 +317,11 @@ class Maker:
             return self.random.randint(0, max(most, 0))
 
         items = self.one_of(1, batch)
-        match self.random.randrange(14):
+        match self.random.randrange(14 + len(OTHERS["mask"])):
+            case number if number >= 14:
+                size = Size(queries, keys, (queries,) * batch, (keys,) * batch, items=tuple(range(batch)))
+                name = OTHERS["mask"][number - 14]
+                return as_mask(MASK_EXAMPLES[name](size)), RULES[name](size)
             case 0 | 1:
                 return Dense(), oracle.dense()
             case 2 | 3:
@@ -352,7 +389,7 @@ def attacked(number: int) -> list[str]:
     for dtype in TOLERANCE:
         three = tuple(t.to(dtype) for t in (attack.query, attack.key, attack.value))
         parts = attack.parts if dtype == F64 else _rounded(attack.parts, torch.float32)
-        wanted = _array(oracle.attend(*three, **parts, mask=attack.rule, **attack.rest))
+        wanted = _array(oracle.attend(*three, **for_oracle(parts), mask=attack.rule, **attack.rest))
         largest = max([1.0, *(np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in (wanted, _array(three[2])))])
         sane, own = _sane(attack, three, wanted), 0.0
         for engine, run in _engines().items():
@@ -387,7 +424,7 @@ def _engines() -> dict[str, Any]:
 def _weights(attack: Attack) -> list[str]:
     """Where `weigh` and `summarise` don't say the oracle's weights, and whether a hidden one is other than 0."""
     three = (attack.query, attack.key, attack.value)
-    wanted = _array(oracle.weigh(*three[:2], **attack.parts, mask=attack.rule))
+    wanted = _array(oracle.weigh(*three[:2], **for_oracle(attack.parts), mask=attack.rule))
     sane = _sane(attack, (*three[:2], torch.zeros_like(attack.key)), attack.visible)[..., :1] & np.ones_like(
         wanted, bool
     )
@@ -411,7 +448,7 @@ def _log_sums(attack: Attack) -> list[str]:
     if not isinstance(weights, Softmax) and not (isinstance(weights, str) and weights == "softmax"):
         return []
     three = (attack.query, attack.key, attack.value)
-    wanted = _array(oracle.log_sums(*three[:2], **attack.parts, mask=attack.rule))
+    wanted = _array(oracle.log_sums(*three[:2], **for_oracle(attack.parts), mask=attack.rule))
     sane = _sane(attack, (*three[:2], torch.zeros_like(attack.key)), wanted[..., None])[..., 0]
     problems = []
     for engine, run in _engines().items():
@@ -476,7 +513,7 @@ def _slopes(attack: Attack) -> list[str]:
     """Where a gradient isn't the slope of the oracle; what comes from above meets only rows that are sane."""
     three = (attack.query, attack.key, attack.value)
     spec, held = flatten_part(tuple(attack.parts.values()))
-    wanted = _array(oracle.attend(*three, **attack.parts, mask=attack.rule, **attack.rest))
+    wanted = _array(oracle.attend(*three, **for_oracle(attack.parts), mask=attack.rule, **attack.rest))
     sane = _sane(attack, three, wanted)
     smooth = [tensor for tensor in held if tensor.is_floating_point()]
     generator = seeded(1)
@@ -502,7 +539,7 @@ def _slopes(attack: Attack) -> list[str]:
         rest = iter(moved[3:])
         parts = unflatten_part(spec, tuple(next(rest) if t.is_floating_point() else t for t in held))
         found = oracle.attend(
-            *moved[:3], **dict(zip(attack.parts, parts, strict=True)), mask=attack.rule, **attack.rest
+            *moved[:3], **for_oracle(dict(zip(attack.parts, parts, strict=True))), mask=attack.rule, **attack.rest
         )
         return float((np.where(sane, _array(found), 0.0) * upward.cpu().numpy()).sum())
 

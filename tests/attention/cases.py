@@ -6,14 +6,18 @@ the places they are for, not by the shape of a batch: an item taken out of its b
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.attention import (
+    SCORES,
+    WEIGHTS,
     Additive,
     Alibi,
     Bias,
@@ -45,6 +49,8 @@ from regard.attention import (
 from regard.attention.masks import as_mask
 from regard.attention.parts import flatten_part, operands, unflatten_part
 from regard.attention.positions import Slopes
+from regard.jury import oracle
+from regard.jury.oracle import Rule
 from regard.modules.efficient import BigBird, Longformer, Strided
 
 HEADS, FEATURE, VALUE, BATCH = 4, 5, 7, 3
@@ -223,7 +229,37 @@ WEIGHTS_EXAMPLES: dict[str, Callable[[torch.dtype], Any]] = {
 }
 
 
-# Masks: name -> (size) -> mask.
+# What parts compute that jury/oracle.py doesn't know, of one query and the keys that it sees, by function or class.
+
+
+def _sink(part: Sink, scores: Tensor, head: int) -> Tensor:
+    sink = part.score.double().cpu()
+    top = max(float(scores.detach().max()), float(sink.detach()))
+    powers = (scores - top).exp()
+    return powers / (powers.sum() + (sink - top).exp())
+
+
+REFERENCES: dict[Any, Callable[..., Tensor]] = {
+    distance: lambda part, query, keys, head: -0.3 * (query - keys).square().sum(-1),
+    Gaussian: lambda part, query, keys, head: -(query - keys).square().sum(-1) / (1 + part.width.double().cpu() ** 2),
+    squared: lambda part, scores, head: scores.square() / 5,
+    Sink: _sink,
+}
+
+
+def for_oracle(parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts as `jury/oracle.py` takes them."""
+    found = dict(parts)
+    for kind, known in (("score", SCORES), ("weights", WEIGHTS)):
+        part = parts.get(kind)
+        named = known.get(part) if isinstance(part, str) else None
+        key = named or (part if part in REFERENCES else type(part))
+        if key in REFERENCES:
+            found[kind] = oracle.Own(partial(REFERENCES[key], named() if named else part))
+    return found
+
+
+# Masks: name -> (size) -> mask, and (size) -> the rule by which jury/oracle.py asks about pairs.
 
 
 def shifted(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -265,48 +301,133 @@ def _packed(size: Size) -> Documents:
     return Documents(_ids(size, lambda place, item: torch.where(place > 14, -1, (place + item) // 5)))
 
 
-MASK_EXAMPLES: dict[str, Callable[[Size], Any]] = {
-    "dense": lambda size: Dense(),
-    "causal": lambda size: "causal",
-    "window": lambda size: Window(2, 1),
-    "lengths": lambda size: size.lengths,
-    "no_self": lambda size: "no_self",
-    "documents": _packed,
-    "documents in pieces": lambda size: Documents(_ids(size, lambda place, item: (place * place + item) % 3 - 1)),
-    "documents of queries": lambda size: Documents(
-        torch.arange(size.keys) // 4, query=(torch.arange(size.queries) * 2) % 5 - 1
+def _graph_list(size: Size, item: int = 0) -> list[tuple[int, int]]:
+    """`_graph` as the oracle takes it."""
+    return [
+        (key, query)
+        for key, query in itertools.product(range(size.keys), range(size.queries))
+        if (3 * key + 5 * query + item) % 4 == 0 and query not in (3, 4)
+    ]
+
+
+def _blocks_rule(size: Size) -> Rule:
+    rows, columns = range(-(-size.queries // 4)), range(-(-size.keys // 4))
+    return oracle.blocks([[(2 * query + key) % 3 != 1 for key in columns] for query in rows], 4)
+
+
+def _lengths_rule(size: Size) -> Rule:
+    return oracle.lengths(list(size.query_lengths), list(size.key_lengths))
+
+
+def _packed_rule(size: Size) -> Rule:
+    return oracle.documents(
+        [[-1 if place > 14 else (place + item) // 5 for place in range(size.keys)] for item in size.items]
+    )
+
+
+def _shifted_rule(size: Size) -> Rule:
+    return oracle.own(lambda batch, head, query, key: (key + 2 * query + batch + head) % 3 != 0)
+
+
+_MASKS: dict[str, tuple[Callable[[Size], Any], Callable[[Size], Rule]]] = {
+    "dense": (lambda size: Dense(), lambda size: oracle.dense()),
+    "causal": (lambda size: "causal", lambda size: oracle.causal()),
+    "window": (lambda size: Window(2, 1), lambda size: oracle.window(2, 1)),
+    "lengths": (lambda size: size.lengths, _lengths_rule),
+    "no_self": (lambda size: "no_self", lambda size: oracle.no_self()),
+    "documents": (_packed, _packed_rule),
+    "documents in pieces": (
+        lambda size: Documents(_ids(size, lambda place, item: (place * place + item) % 3 - 1)),
+        lambda size: oracle.documents(
+            [[(place * place + item) % 3 - 1 for place in range(size.keys)] for item in size.items]
+        ),
     ),
-    "prefix": lambda size: Prefix(3),
-    "prefix by item": lambda size: Prefix([[0, 4, 30][item] for item in size.items]),
-    "guided": lambda size: Guided(2),
-    "edges": lambda size: Edges(_graph(size)),
-    "edges by item": lambda size: Edges([_graph(size, item) for item in size.items]),
-    "blocks": _blocks,
-    "own function": lambda size: shifted,
-    "own part": lambda size: Every(torch.tensor([2, 3, 1])[list(size.items)]),
-    "causal & lengths": lambda size: Causal() & size.lengths,
-    "window & causal": lambda size: Window(40, 20) & Causal(),
-    "window & causal & lengths": lambda size: Window(3, 3) & Causal() & size.lengths,
-    "guided & lengths": lambda size: Guided(0.3) & size.lengths,
-    "edges & lengths": lambda size: Edges(_graph(size)) & size.lengths,
-    "blocks & causal": lambda size: _blocks(size) & "causal",
-    "prefix | causal": lambda size: Prefix(4) | Causal(),
-    "prefix | window": lambda size: Prefix(2) | Window(1, 1),
-    "window | own function": lambda size: Window(1, 0) | shifted,
-    "edges | window": lambda size: Edges(_graph(size)) | Window(1, 0),
-    "~causal": lambda size: ~Causal(),
-    "~documents & no_self": lambda size: ~_packed(size) & "no_self",
-    "~edges & lengths": lambda size: ~Edges(_graph(size)) & size.lengths,
-    "~(window | blocks)": lambda size: ~(Window(1, 1) | _blocks(size)),
-    "~(window | lengths)": lambda size: ~(Window(1, 1) | size.lengths),
-    "strided": lambda size: Strided(3),
-    "strided & causal": lambda size: Strided(4) & "causal",
-    "longformer": lambda size: Longformer(2, global_tokens=3),
-    "longformer here and there & lengths": lambda size: Longformer(1, global_tokens=[2, 5]) & size.lengths,
-    "bigbird": lambda size: BigBird(2, window_blocks=1, global_blocks=1, random_blocks=2, seed=5),
-    "bigbird & lengths": lambda size: BigBird(2, 3, global_blocks=0, random_blocks=1, seed=6) & size.lengths,
-    "nothing": lambda size: ~Dense(),
+    "documents of queries": (
+        lambda size: Documents(torch.arange(size.keys) // 4, query=(torch.arange(size.queries) * 2) % 5 - 1),
+        lambda size: oracle.documents(
+            [[place // 4 for place in range(size.keys)]], [[place * 2 % 5 - 1 for place in range(size.queries)]]
+        ),
+    ),
+    "prefix": (lambda size: Prefix(3), lambda size: oracle.prefix(3)),
+    "prefix by item": (
+        lambda size: Prefix([[0, 4, 30][item] for item in size.items]),
+        lambda size: oracle.prefix([[0, 4, 30][item] for item in size.items]),
+    ),
+    "guided": (lambda size: Guided(2), lambda size: oracle.guided(2)),
+    "edges": (lambda size: Edges(_graph(size)), lambda size: oracle.edges([_graph_list(size)])),
+    "edges by item": (
+        lambda size: Edges([_graph(size, item) for item in size.items]),
+        lambda size: oracle.edges([_graph_list(size, item) for item in size.items]),
+    ),
+    "blocks": (_blocks, _blocks_rule),
+    "own function": (lambda size: shifted, _shifted_rule),
+    "own part": (
+        lambda size: Every(torch.tensor([2, 3, 1])[list(size.items)]),
+        lambda size: oracle.own(
+            lambda batch, head, query, key: (key + query) % [[2, 3, 1][item] for item in size.items][batch] == 0
+        ),
+    ),
+    "causal & lengths": (lambda size: Causal() & size.lengths, lambda size: oracle.causal() & _lengths_rule(size)),
+    "window & causal": (lambda size: Window(40, 20) & Causal(), lambda size: oracle.window(40, 20) & oracle.causal()),
+    "window & causal & lengths": (
+        lambda size: Window(3, 3) & Causal() & size.lengths,
+        lambda size: oracle.window(3, 3) & oracle.causal() & _lengths_rule(size),
+    ),
+    "guided & lengths": (
+        lambda size: Guided(0.3) & size.lengths,
+        lambda size: oracle.guided(0.3) & _lengths_rule(size),
+    ),
+    "edges & lengths": (
+        lambda size: Edges(_graph(size)) & size.lengths,
+        lambda size: oracle.edges([_graph_list(size)]) & _lengths_rule(size),
+    ),
+    "blocks & causal": (lambda size: _blocks(size) & "causal", lambda size: _blocks_rule(size) & oracle.causal()),
+    "prefix | causal": (lambda size: Prefix(4) | Causal(), lambda size: oracle.prefix(4) | oracle.causal()),
+    "prefix | window": (lambda size: Prefix(2) | Window(1, 1), lambda size: oracle.prefix(2) | oracle.window(1, 1)),
+    "window | own function": (
+        lambda size: Window(1, 0) | shifted,
+        lambda size: oracle.window(1, 0) | _shifted_rule(size),
+    ),
+    "edges | window": (
+        lambda size: Edges(_graph(size)) | Window(1, 0),
+        lambda size: oracle.edges([_graph_list(size)]) | oracle.window(1, 0),
+    ),
+    "~causal": (lambda size: ~Causal(), lambda size: ~oracle.causal()),
+    "~documents & no_self": (
+        lambda size: ~_packed(size) & "no_self",
+        lambda size: ~_packed_rule(size) & oracle.no_self(),
+    ),
+    "~edges & lengths": (
+        lambda size: ~Edges(_graph(size)) & size.lengths,
+        lambda size: ~oracle.edges([_graph_list(size)]) & _lengths_rule(size),
+    ),
+    "~(window | blocks)": (
+        lambda size: ~(Window(1, 1) | _blocks(size)),
+        lambda size: ~(oracle.window(1, 1) | _blocks_rule(size)),
+    ),
+    "~(window | lengths)": (
+        lambda size: ~(Window(1, 1) | size.lengths),
+        lambda size: ~(oracle.window(1, 1) | _lengths_rule(size)),
+    ),
+    "strided": (lambda size: Strided(3), lambda size: oracle.strided(3)),
+    "strided & causal": (lambda size: Strided(4) & "causal", lambda size: oracle.strided(4) & oracle.causal()),
+    "longformer": (lambda size: Longformer(2, global_tokens=3), lambda size: oracle.longformer(2, [0, 1, 2])),
+    "longformer here and there & lengths": (
+        lambda size: Longformer(1, global_tokens=[2, 5]) & size.lengths,
+        lambda size: oracle.longformer(1, [5, 2]) & _lengths_rule(size),
+    ),
+    "bigbird": (
+        lambda size: BigBird(2, window_blocks=1, global_blocks=1, random_blocks=2, seed=5),
+        lambda size: oracle.bigbird(2, reach=0, everywhere=1, random=2, seed=5),
+    ),
+    "bigbird & lengths": (
+        lambda size: BigBird(2, 3, global_blocks=0, random_blocks=1, seed=6) & size.lengths,
+        lambda size: oracle.bigbird(2, reach=1, everywhere=0, random=1, seed=6) & _lengths_rule(size),
+    ),
+    "nothing": (lambda size: ~Dense(), lambda size: ~oracle.dense()),
 }
+MASK_EXAMPLES = {name: make for name, (make, _) in _MASKS.items()}
+RULES = {name: rule for name, (_, rule) in _MASKS.items()}
 
 
 # Positions: name -> (size, dtype) -> position.
@@ -485,7 +606,7 @@ def pairwise_with(values: Iterable[Any]) -> list[tuple[Case, Any]]:
 
 def rotation(count: int = 42, sizes: Iterable[str] = SIZES, dropout: Iterable[float] = (0.0,)) -> list[Case]:
     """A few of the product: all parts of each kind take turns, at their own pace, so that each stands in some."""
-    # Steps without common factors with the numbers of parts: all are met, in ever new company.
+    # By steps without common factors with the numbers of parts all are met, in ever new company.
     orders = (SCORE_EXAMPLES, 1), (WEIGHTS_EXAMPLES, 3), (MASK_EXAMPLES, 1), (POSITION_EXAMPLES, 5), (sizes, 1)
     columns = [_turns(names, step, count) for names, step in (*orders, (dropout, 1))]
     return [Case(*row) for row in zip(*columns, strict=True)]
@@ -493,6 +614,8 @@ def rotation(count: int = 42, sizes: Iterable[str] = SIZES, dropout: Iterable[fl
 
 def _turns(names: Iterable[Any], step: int, count: int) -> list[Any]:
     names = list(names)
+    while math.gcd(step, len(names)) > 1:
+        step += 1
     turns = [names[step * i % len(names)] for i in range(count)]
     assert set(turns) == set(names), "not all of them have their turn"
     return turns

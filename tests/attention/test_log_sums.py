@@ -13,16 +13,17 @@ from attention.cases import (
     ALL_SIZES,
     MASK_EXAMPLES,
     POSITION_EXAMPLES,
+    RULES,
     SCORE_EXAMPLES,
     SIZES,
     WEIGHTS_EXAMPLES,
     Arguments,
     Case,
     covering,
+    for_oracle,
     kernels,
 )
 from attention.comparing import OTHERS
-from attention.test_oracle import RULES
 from regard import watch
 from regard.attention import Additive, Bias, Causal, Dot, Edges, Lengths, Softmax, Window, attend, plan
 from regard.attention.request import Request
@@ -57,7 +58,7 @@ def test_the_definition_equals_the_oracle(case):
     arguments = case.make()
     output, found = arguments(attend, engine="dense", log_sums=True)
     rule = RULES[case.mask](ALL_SIZES[case.size])
-    wanted = oracle.log_sums(arguments.query, arguments.key, **{**arguments.parts, "mask": rule})
+    wanted = oracle.log_sums(arguments.query, arguments.key, **{**for_oracle(arguments.parts), "mask": rule})
     assert_close(found.detach(), wanted, rtol=1e-10, atol=1e-10)
     assert_close(output, arguments(attend, engine="dense"), rtol=0, atol=0)
 

@@ -6,8 +6,9 @@ import torch
 from attention.cases import MASK_EXAMPLES, SIZES, Case, Size, seeded
 from attention.comparing import request_of
 from regard.attention import Additive, Budget, Edges, TopK, Window, attend, plan
-from regard.attention.engines import ENGINES
+from regard.attention.engines import ENGINES, blocked
 from regard.attention.engines.blocked.tiles import extent, tiles
+from regard.attention.request import Request
 from regard.errors import RefusedError
 from regard.modules.efficient import Strided
 
@@ -132,3 +133,19 @@ def test_a_named_engine_refuses_what_is_not_for_it(engine):
     with pytest.raises(RefusedError, match=f"`engine` '{engine}' can't do this request: .* Use engine='auto'"):
         attend(query, query, query, engine=engine)
     assert engine in plan(query, query, query).refused
+
+
+def test_a_scaled_product_makes_no_copies_and_others_do():
+    """Of the vectors, before the tiles: as the plan counts the memory."""
+    x = torch.zeros(1, 2, 300, 8)
+    memory = {score: plan(x, x, x, score=score, engine="blocked").memory for score in ("dot", "scaled_dot", "cosine")}
+    assert memory["dot"] == memory["scaled_dot"] < memory["cosine"]
+
+
+def test_normalisers_that_search_are_estimated_to_take_longer():
+    x = torch.zeros(1, 1, 512, 8)
+    parts = {"mask": None, "position": None, "dropout": 0.0, "seed": 0}
+    names = "relu", "softmax", "top_k", "budget"
+    times = [blocked.seconds(Request.of(x, x, x, score="dot", weights=each, **parts)) for each in names]
+    assert times == sorted(times)
+    assert len(set(times)) == len(times)

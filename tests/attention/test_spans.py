@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from attention.cases import seeded
+from attention.cases import MASK_EXAMPLES, Size, seeded
 from attention.test_masks import allowed, placed, sizes_of
 from regard.attention import Sizes, Spans, attend
 from regard.attention.csr import csr_of
@@ -27,6 +27,7 @@ from regard.attention.masks import (
     Predicate,
     Prefix,
     Window,
+    as_mask,
 )
 from regard.modules.efficient import BigBird, Longformer, Strided
 from sampling import examples
@@ -105,6 +106,7 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
         table = torch.rand(-(-queries // size), -(-keys // size), generator=seeded(seed)) < 0.4
         return Blocks(table, size)
 
+    size = Size(queries, keys, (queries,) * BATCH, (keys,) * BATCH, items=tuple(range(BATCH)))
     ids = st.lists(st.integers(-1, 2), min_size=keys, max_size=keys)
     own = st.lists(st.integers(-1, 2), min_size=queries, max_size=queries)
     odd = lazy(lambda: Predicate(lambda batch, head, query, key: (key + 2 * query + batch) % 3 != 0))
@@ -127,6 +129,8 @@ def masks(queries: int, keys: int) -> st.SearchStrategy[tuple]:
         lazy(lambda a, b, c, d: Lengths(query=[a, b], key=[c, d]), query, query, key, key),
         lazy(lambda *bounds: KeyRange(*torch.tensor(bounds).view(2, 2)), key, key, key, key),
         lazy(lambda start, stop: KeyRange(torch.tensor([start]), torch.tensor([stop])), key, key),
+        # By its example, a mask that isn't among these.
+        lazy(lambda name: as_mask(MASK_EXAMPLES[name](size)), st.sampled_from(sorted(MASK_EXAMPLES))),
         lazy(Strided, st.integers(1, 5)),
         lazy(Longformer, st.integers(0, 3), st.integers(0, 3)),
         lazy(lambda reach, one, two: Longformer(reach, [one, two]), st.integers(0, 2), key, key),

@@ -21,7 +21,7 @@ from attention.comparing import request_of
 from attention.peaks import printed
 from regard.attention import Causal, Edges, Lengths, Window, weigh
 from regard.attention.engines import triton
-from regard.attention.engines.blocked.summaries import summarise_tile
+from regard.attention.engines.blocked.summaries import WeightsTile, summarise_tile
 from regard.attention.engines.blocked.tiles import TileSize
 from regard.attention.engines.jit import summaries as compiled
 from regard.attention.summarise import Summary, summarise
@@ -239,8 +239,8 @@ def test_the_compiled_pass_equals_the_plain_one(dtype, allowed, cells):
     keys = torch.arange(1300) * 2 + 5
     positions = torch.arange(21).unsqueeze(0) * 90 if allowed == "all" else torch.randint(0, 2600, (3, 21))
     for top in (1, 8, 400):
-        arguments = (weights, mask, known, keys, positions, cells, top)
-        one, other = compiled.summarise_tile(*arguments), summarise_tile(*arguments)
+        arguments = WeightsTile(weights, mask, known, keys, positions, cells, top)
+        one, other = compiled.summarise_tile(arguments), summarise_tile(arguments)
         for name in one._fields:
             actual, expected = torch.broadcast_tensors(getattr(one, name), getattr(other, name))
             if name in ("seen", "top_column", "top_weight", "zeros", "most"):
@@ -384,7 +384,7 @@ def test_is_bitwise_repeatable_whatever_the_threads():
         found = []
         for count in (1, 3, 3):
             torch.set_num_threads(count)
-            found.append(compiled.summarise_tile(*_some_tile(x)))
+            found.append(compiled.summarise_tile(_some_tile(x)))
     finally:
         torch.set_num_threads(threads)
     assert all(torch.equal(*pair) for other in found[1:] for pair in zip(found[0], other, strict=True))
@@ -392,7 +392,8 @@ def test_is_bitwise_repeatable_whatever_the_threads():
 
 def _some_tile(x):
     weights = torch.softmax(x[0, :, :99] @ x[0].mT, -1).double().float()
-    return weights, None, slice(0, 1003), torch.arange(1003), torch.arange(99).unsqueeze(0), [0, 500, 1003], 8
+    keys, positions = torch.arange(1003), torch.arange(99).unsqueeze(0)
+    return WeightsTile(weights, None, slice(0, 1003), keys, positions, [0, 500, 1003], 8)
 
 
 class TestArguments:

@@ -80,9 +80,13 @@ MASKS = [
 
 def test_what_it_takes():
     """What is left out here would be left out of the laws below."""
-    assert set(SCORE_EXAMPLES) - set(SCORES) == {"own function", "own part"}
-    assert set(WEIGHTS_EXAMPLES) - set(WEIGHTS) == {"own function", "own part"}
-    assert set(POSITION_EXAMPLES) - set(POSITIONS) == {"own", "own + relative both"}
+    assert {"own function", "own part"} <= set(SCORE_EXAMPLES) - set(SCORES)
+    assert {"own function", "own part"} <= set(WEIGHTS_EXAMPLES) - set(WEIGHTS)
+    assert {"own", "own + relative both"} <= set(POSITION_EXAMPLES) - set(POSITIONS)
+    # New parts may have no piece; those that had kernels keep them.
+    assert len(SCORES) >= 11
+    assert len(WEIGHTS) >= 15
+    assert len(POSITIONS) >= 12
 
 
 def test_it_says_what_it_lacks(monkeypatch):

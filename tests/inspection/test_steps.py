@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attention import cases
-from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Dot, Lengths, Softmax, attend, weigh
+from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Bilinear, Dot, Lengths, Softmax, attend, weigh
 from regard.errors import ArgumentError, DataError
 from regard.inspection.steps import EXAMPLES, Matrices, blanks, example_page, read_matrices, steps, steps_page
 from regard.inspection.steps.numbers import worked
@@ -137,6 +137,19 @@ def test_a_query_that_may_see_nothing_gets_zeros_and_is_told_so():
         assert not values.any()
     assert "its output is zeros" in as_text(steps_page(walk))
     assert "输出为零" in as_text(steps_page(walk, "zh"))
+
+
+@pytest.mark.parametrize("weights", list(WEIGHTS))
+def test_nan_that_is_seen_shows(weights):
+    query, key, value = (tensor.clone() for tensor in NOTE_000)
+    key[..., 1, :] = torch.nan
+    assert steps(query, key, value, weights=weights, row=1).weights.isnan().any()
+
+
+def test_a_matrix_of_one_number_is_a_matrix():
+    query, key, value = (tensor[..., :1] for tensor in NOTE_000)
+    walk = steps(query, key, value, score=Bilinear(torch.tensor([[2.0]])), row=1)
+    assert walk.scores.tolist() == [0.0, 16.0, 8.0]
 
 
 def test_what_is_hidden_has_no_effect():

@@ -1,4 +1,4 @@
-"""The page whose numbers can be edited computes what NumPy does, says what changed, and keeps it in its address."""
+"""The page whose numbers can be edited computes as the oracle does, says what changed, and keeps it in its address."""
 
 import itertools
 import math
@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+from attention.cases import for_oracle
 from page.browser import axe
-from regard.attention import WEIGHTS
+from regard.attention import SCORES, WEIGHTS, Softmax
 from regard.attention.positions import Slopes
 from regard.cli.main import main
 from regard.errors import ArgumentError
 from regard.inspection.steps import EXAMPLES, STEP_SCORES, Matrices, blanks, live_steps, named_parts, phrase, steps
+from regard.inspection.steps.live_steps import formulas_json
 from regard.inspection.steps.numbers import number
 from regard.inspection.steps.steps_page import steps_page
+from regard.jury import oracle
 from regard.modules import Pairs
 from regard.page.modules import joined
 
@@ -23,66 +26,24 @@ WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWi
 PROJECTIONS = {"Wq": "query", "Wk": "key", "Wv": "value"}
 
 
-# --- NumPy's computation, which shares nothing with the page's or the package's ---
-
-
-def scores_of(score, query, key):
-    if score == "additive":
-        return np.tanh(query[:, None, :] + key[None, :, :]).sum(-1)
-    dots = np.einsum("if,jf->ij", query, key)
-    if score == "cosine":
-        lengths = np.outer(np.linalg.norm(query, axis=1), np.linalg.norm(key, axis=1))
-        return np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)
-    return dots / (np.sqrt(query.shape[1]) if score == "scaled_dot" else 1.0)
-
-
-def simplex(scores, weigh, total):
-    """The weights for the threshold, found by halving, at which they have this sum."""
-    low, high = scores.min() - 2.0, scores.max() + 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if weigh(scores - middle).sum() > total else (low, middle)
-    return weigh(scores - low)
-
-
-def row_of(name, scores, temperature=1.0):
-    """The weights of the allowed keys of one query."""
-    if name == "top_k":
-        kept = np.argsort(-scores, kind="stable")[:8]
-        found = np.zeros_like(scores)
-        found[kept] = row_of("softmax", scores[kept])
-        return found
-    if name == "hard" or (name == "softmax" and temperature == 0):
-        return np.eye(len(scores))[np.argmax(scores)]
-    if name == "softmax":
-        powers = np.exp((scores - scores.max()) / temperature)
-        return powers / powers.sum()
-    if name == "relu":
-        return np.maximum(scores, 0) / len(scores)
-    if name == "sigmoid":
-        return 1 / (1 + len(scores) * np.exp(-scores))
-    if name == "sparsemax":
-        return simplex(scores, lambda x: np.maximum(x, 0), 1.0)
-    if name == "entmax":
-        return simplex(scores / 2, lambda x: np.maximum(x, 0) ** 2, 1.0)
-    if len(scores) <= 2:
-        return np.ones_like(scores)
-    return simplex(scores, lambda x: np.clip(x, 0, 1), 2.0)
+# --- The oracle's computation, which shares nothing with the page's or the package's ---
 
 
 def attention(query, key, value, allowed, score="scaled_dot", weights="softmax", temperature=1.0, slope=0.0):
     """The weights and the outputs of all queries. The last query stands where the last key does."""
-    scores, found = scores_of(score, query, key), np.zeros((len(query), len(key)))
-    places = np.arange(len(query)) + len(key) - len(query)
-    scores = scores - slope * np.abs(np.arange(len(key)) - places[:, None])
-    for i, seen in enumerate(allowed):
-        if seen.any():
-            found[i, seen] = row_of(weights, scores[i, seen], temperature)
-    return found, found @ value
+    plain = getattr(SCORES[score], "plain", None)
+    parts = {
+        "score": score if plain is None else plain(query.shape[1]),
+        "weights": weights if temperature == 1.0 else Softmax(temperature) if temperature else "hard",
+    }
+    rule, position = oracle.table(torch.tensor(allowed)[None, None]), Slopes(torch.tensor(slope))
+    found = oracle.weigh(query[None, None], key[None, None], **for_oracle(parts), mask=rule, position=position)
+    weights = found[0, 0].numpy()
+    return weights, weights @ value
 
 
 class Numbers:
-    """What a page holds, as NumPy sees it."""
+    """What a page holds, as the oracle takes it."""
 
     def __init__(self, name):
         example = EXAMPLES[name]
@@ -118,7 +79,7 @@ def texts(page, part):
 
 
 def agree(page, numbers):
-    """The page's weights and outputs, written with four digits, are NumPy's."""
+    """The page's weights and outputs, written with four digits, are the oracle's."""
     for part, expected in zip(("normalise", "outputs"), numbers.computed(), strict=True):
         shown = [[float(text) for text in row] for row in texts(page, part)]
         np.testing.assert_allclose(shown, expected, rtol=5.1e-4, atol=1e-12, err_msg=part)
@@ -158,11 +119,13 @@ ROWS = """
       value.map((_, column) => workedOut(step, column))]) }));
 }
 """
-PARAMETERS = {"softmax": 1, "entmax": 1.5, "budget": 2, "top_k": 8}
 
 
 def given(case, score, weights, temperature=1.0, slope=0.0):
     query, key, value, allowed = (each.tolist() for each in case)
+    formulas = formulas_json(len(query[0]))
+    chosen = (each["given"] for each in formulas["weights"][weights] if "given" in each)
+    parameter = next((each["values"] for each in chosen if "low" in each), None)
     return {
         "query": query,
         "key": key,
@@ -171,9 +134,10 @@ def given(case, score, weights, temperature=1.0, slope=0.0):
         "weights": weights,
         "kind": "dot" if score == "scaled_dot" else score,
         "divisor": "root" if score == "scaled_dot" else 1,
-        "parameter": temperature if weights == "softmax" else PARAMETERS.get(weights),
+        "parameter": temperature if weights == "softmax" else parameter,
         "masked": not case[3].all(),
         "slope": slope,
+        "formulas": formulas,
     }
 
 
@@ -195,7 +159,7 @@ def computed(script):
     return lambda cases: script(source, "x.map(rows)", cases)
 
 
-def test_the_page_computes_what_numpy_does(computed):
+def test_the_page_computes_what_the_oracle_does(computed):
     cases = [(random_case(seed, masked=seed % 3 > 0), *rest, seed % 2 / 4) for seed, *rest in CASES]
     found = computed([given(*each) for each in cases])
     for (case, *parts), rows in zip(cases, found, strict=True):

@@ -131,7 +131,7 @@ def attend(
     compiling = custom_operator.is_tracing(query)
     if compiling or ((in_transform() or in_forward_mode()) and engine != "dense"):
         later = custom_operator.attend if compiling else function_transforms.attend
-        result = later(query, key, value, (score, weights, mask, position), dropout, seed, engine, log_sums)
+        result = later((query, key, value), (score, weights, mask, position), dropout, seed, engine, log_sums)
         return split(result, query.dtype) if log_sums else result
     if dropout == 0 and not log_sums:
         output = fast_path(query, key, value, score, weights, mask, position, engine)

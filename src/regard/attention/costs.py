@@ -7,14 +7,11 @@ choices. `plan` may take longer, and counts tile by tile.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from regard.attention.parts import optional_method
+from regard.attention.parts import declares, optional_method
 from regard.attention.request import Request
-from regard.attention.scores import Additive, ScaledDot
-from regard.attention.weights import Budget, Entmax, Softmax, Sparsemax, TopK
 
 __all__ = [
     "CALL",
@@ -75,11 +72,11 @@ def seconds_of_kernel(request: Request, pairs: int) -> float:
 
 def seconds_per_pair(request: Request, *, compiled: bool) -> float:
     """The time of a pair of query and key in a tile."""
-    additive = type(request.parts.score) is Additive
+    activates = declares(type(request.parts.score), "activates")
     products = PRODUCTS if width(request) == 4 and torch.backends.mkldnn.is_available() else LIBRARY
-    found = 2 * (request.value.shape[3] if additive else features(request)) / products
+    found = 2 * (request.value.shape[3] if activates else features(request)) / products
     found += _passes(request, compiled=compiled) / PASSES
-    if additive:
+    if activates:
         found += request.query.shape[3] / (COMPILED if compiled else ACTIVATIONS)
     return found
 
@@ -97,7 +94,8 @@ def bytes_of_output(request: Request) -> int:
 
 def bytes_of_reduction(request: Request) -> int:
     """What the copies take that are made of queries, keys and values before the scores are computed."""
-    reduces = optional_method(request.parts.score, "reduce") is not None and type(request.parts.score) is not ScaledDot
+    score = request.parts.score
+    reduces = optional_method(score, "reduce") is not None and not declares(type(score), "keeps_vectors")
     if not (reduces or request.parts.position.overrides("heads")):
         return 0
     # In half precision the value is converted as well; computing the change takes temporaries.
@@ -108,13 +106,7 @@ def bytes_of_reduction(request: Request) -> int:
 
 def _passes(request: Request, *, compiled: bool) -> float:
     """How many times the scores of a tile are read and written, besides the products."""
-    weights: Any = request.parts.weights
-    passes = 1.0
-    if type(weights) in (Entmax, Sparsemax, Budget):
-        passes = 2.0 if compiled else 24.0
-    elif type(weights) is TopK:
-        passes = 8.0
-    elif type(weights) is Softmax:
-        passes = 2.0
+    kind = type(request.parts.weights)
+    passes = (compiled and declares(kind, "compiled_passes")) or declares(kind, "passes") or 1.0
     passes += 1.0 * (not request.hides_nothing) + 3.0 * request.parts.position.acts_in_tiles
     return passes + (request.dropout > 0) * (2.0 if compiled else 40.0)

@@ -35,6 +35,12 @@ class Csr:
     queries: Tensor
     csc_to_csr: Tensor
 
+    @property
+    def rows(self) -> Tensor:
+        """(edge,), the queries of the edges in the order of `keys`."""
+        count = len(self.starts) - 1
+        return torch.arange(count, device=self.starts.device).repeat_interleave(self.starts.diff())
+
     def contains(self, query: Tensor, key: Tensor) -> Tensor:
         """Whether these pairs are edges: a bool tensor of the shape to which `query` and `key` broadcast.
 

@@ -20,10 +20,11 @@ from regard.attention.call_spec import CallSpec, seed_as_int64, untraced
 from regard.attention.call_text import as_text, from_text
 from regard.attention.engines import blocked, fused, triton
 from regard.attention.masks import And, Causal, Dense, Lengths
+from regard.attention.parts import declares
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.pytorch_internals import autograd_in_operators, in_forward_mode, in_transform, is_fake
 from regard.attention.request import Request
-from regard.attention.scores import Dot, ScaledDot
+from regard.attention.scores import SCORES
 from regard.attention.weights import Softmax
 from regard.errors import ArgumentError, RefusedError
 
@@ -38,9 +39,7 @@ def is_tracing(query: Tensor) -> bool:
 
 
 def attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    three: tuple[Tensor, Tensor, Tensor],
     parts: tuple[Any, Any, Any, Any],
     dropout: float,
     seed: int | None,
@@ -50,12 +49,14 @@ def attend(
     """`regard.attend` as one operator, which checks its arguments when it runs; the log-sums are joined to the output.
 
     Args:
-        query, key, value, dropout, seed, engine, log_sums: as passed to `attend`.
+        three: query, key and value, as passed to `attend`.
+        dropout, seed, engine, log_sums: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
         RefusedError: a part can't be recognised when the compiled function is called again.
     """
+    query, key, value = three
     if in_transform() or in_forward_mode():
         raise RefusedError(
             "A compiled function can't apply torch.func's transforms or forward mode to attend: apply them to a "
@@ -193,7 +194,8 @@ def _kept_shape(text: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[i
         return (triton.kept_numbers(query, value) if gradients and not call.log_sums else 0,)
     score, weights, mask, position = call.parts
     # An output rounded to half precision can't be used for the gradient of a call that is computed in float32.
-    narrow = score in ("dot", "scaled_dot") or type(score) in (Dot, ScaledDot)
+    kind = SCORES.get(score) if isinstance(score, str) else type(score)
+    narrow = isinstance(kind, type) and declares(kind, "keeps_vectors")
     may = (
         gradients
         and not call.log_sums

@@ -28,9 +28,7 @@ __all__ = ["attend"]
 
 
 def attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    three: tuple[Tensor, Tensor, Tensor],
     parts: tuple[Any, Any, Any, Any],
     dropout: float,
     seed: int | None,
@@ -40,12 +38,14 @@ def attend(
     """`regard.attend` under a transform, with the log-sums joined to the output.
 
     Args:
-        query, key, value, dropout, seed, engine, log_sums: as passed to `attend`.
+        three: query, key and value, as passed to `attend`.
+        dropout, seed, engine, log_sums: as passed to `attend`.
         parts: score, weights, mask and position, likewise.
 
     Raises:
         ArgumentError: a part computes with a transformed tensor that isn't one of its operands.
     """
+    query, key, value = three
     parts_spec, operands = flatten_part(parts)
     call = CallSpec(parts_spec, float(dropout), engine, log_sums)
     if not _is_builtin(parts_spec):
@@ -134,13 +134,11 @@ def _refuse_captured(call: CallSpec, tensors: tuple[Tensor, ...]) -> None:
     tile = Tile(slice(0, 1), slice(0, min(rows, MIN_ROWS)), slice(0, keys), slice(0, 0))
     group, row, column = (torch.arange(size, device=request.query.device) for size in (1, min(rows, MIN_ROWS), keys))
     at = request.index(group, row, column, tile=(0, 0))
-    taken = (
-        take(tensor, tile, which) for tensor, which in ((zeros[0], "rows"), (zeros[1], "keys"), (zeros[2], "keys"))
-    )
+    three = take(zeros[0], tile, "rows"), take(zeros[1], tile, "keys"), take(zeros[2], tile, "keys")
     is_differentiated = any(map(_is_differentiated, tensors))
     refusing = refusing_random_numbers(zeros[0].device, "score`, `weights` or `position")
     with refusing if is_differentiated else nullcontext():
-        result = tile_output(request, tile, at, *taken, safe=True)
+        result = tile_output(request, tile, at, three, safe=True)
     if _is_transformed(result):
         raise ArgumentError(
             "`score`, `weights`, `mask` or `position` computes with a tensor that is transformed (torch.func.grad, "

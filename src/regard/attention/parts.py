@@ -21,6 +21,7 @@ __all__ = [
     "CONSTANTS",
     "Differentiable",
     "Slot",
+    "declares",
     "flatten_part",
     "is_builtin",
     "map_operands",
@@ -177,6 +178,21 @@ def _is_offered(kind: type, extra: str, main: str) -> bool:
         if main in vars(base):
             return False
     return False
+
+
+@functools.cache
+def declares(kind: type, name: str) -> Any:
+    """What a part's class declares under this name; None for a subclass, which may compute something else.
+
+    Example:
+        >>> from regard.attention import Cosine
+        >>> class Doubled(Cosine):
+        ...     def __call__(self, query, key):
+        ...         return 2 * super().__call__(query, key)
+        >>> declares(Cosine, "inner_product"), declares(Doubled, "inner_product")
+        (True, None)
+    """
+    return vars(kind).get(name)
 
 
 def is_builtin(part: Any) -> bool:

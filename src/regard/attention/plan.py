@@ -145,8 +145,10 @@ def _explained(request: Request, engine: str, name: str) -> tuple[str, dict[str,
             others[other] = "by estimate it isn't twice as fast as PyTorch's kernel, so it isn't faster for certain"
         else:
             others[other] = f"it would take {times:.{0 if times >= 10 else 1}f} times as long, by estimate"
-    if name != "dense":
-        others["dense"] = "it takes quadratic memory, so it runs only when asked for by name"
+    for other, module in ENGINES.items():
+        reason = getattr(module, "ONLY_BY_NAME", None)
+        if reason is not None and other != name:
+            others[other] = reason
     return why, others
 
 

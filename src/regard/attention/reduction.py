@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.parts import Differentiable, flatten_part, operands, optional_method, unflatten_part
+from regard.attention.parts import Differentiable, declares, flatten_part, operands, optional_method, unflatten_part
 from regard.attention.request import Request
-from regard.attention.scores import Dot, ScaledDot
 from regard.attention.vjp import added, vjp
 
 __all__ = ["Gradients", "ReducedGradients", "vjp_through_reduction", "without_idle"]
@@ -82,7 +81,8 @@ def vjp_through_reduction(
     reduced = dataclasses.replace(parts, score=unflatten_part(specs[0], results[4:]))
     found = compute(dataclasses.replace(request, query=query, key=key, parts=reduced), unreduced)
     cotangents = (found.query, found.key, found.unreduced_query, found.unreduced_key, *found.score)
-    if hides and type(parts.score) not in (Dot, ScaledDot):  # what these and a rotation do is linear in the vectors
+    # What a rotation alone does is linear in the vectors.
+    if hides and not declares(type(parts.score), "keeps_vectors"):
         query = without_idle(request.query, found.query, found.unreduced_query)
         key = without_idle(request.key, found.key, found.unreduced_key)
         results, vjp_fn = vjp(reduce, query, key, *depends_on.operands)

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from regard.attention.csr import Csr
 from regard.attention.known import FEW_TOKENS, Known, look_up, signature
 from regard.attention.masks import Dense, Mask, as_mask
-from regard.attention.parts import map_operands, operands, optional_method, part_of, resolve
+from regard.attention.parts import declares, map_operands, operands, optional_method, part_of, resolve
 from regard.attention.positional_encodings import INPUT_POSITIONS, PositionalEncoding
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.precision import WIDE, wide_dtype
-from regard.attention.scores import SCORES, Dot, ScaledDot
+from regard.attention.scores import SCORES
 from regard.attention.sizes import Index, Sizes
 from regard.attention.spans import Spans
 from regard.attention.user_parts import UserNormaliser, UserPart, UserPosition, UserScore, unwrapped, wrapped
@@ -253,8 +253,7 @@ class Request:
         query, key = unreduced = (self.query, self.key) if type(parts.position) is Position else self.positioned()
         reduce = optional_method(parts.score, "reduce")
         if reduce is not None:
-            # ScaledDot only scales the product, so query and key can stay in their dtype.
-            if query.dtype not in WIDE and type(parts.score) is not ScaledDot:
+            if query.dtype not in WIDE and not declares(type(parts.score), "keeps_vectors"):
                 query, key = unreduced = _wide(query), _wide(key)
             score, query, key = reduce(query, key)
             if score is not parts.score:
@@ -271,7 +270,7 @@ class Request:
             whole: the request before it was reduced.
         """
         dtype = whole.query.dtype
-        if self.query.dtype == dtype or type(whole.parts.score) not in (Dot, ScaledDot):
+        if self.query.dtype == dtype or not declares(type(whole.parts.score), "keeps_vectors"):
             return self
         query, key, value = (tensor.to(dtype) for tensor in (self.query, self.key, self.value))
         return Request(query, key, value, self.parts, self.dropout, self.seed, self.known)

@@ -13,6 +13,13 @@ Optional methods make it faster:
   operand's gradient has the operand's shape after `select`.
 - `select(heads) -> score`: the score for these heads, (group,), if it has parameters for each head.
 - `check(query_size, key_size, heads)`: raises ArgumentError if the sizes don't fit; by default they must be equal.
+
+A class of the package declares what engines ask about its scores; a subclass doesn't inherit it (`parts.declares`):
+
+- `inner_product`: they are an inner product of what `reduce` returns;
+- `keeps_vectors`: `reduce` leaves query and key as they are;
+- `activates`: each feature of each pair goes through an activation;
+- `steps() -> formulas`: how a score comes about, from `q` and `k`, for `regard steps` (formulas.py).
 """
 
 import dataclasses
@@ -20,11 +27,12 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from regard.attention.formulas import PRODUCTS, Formula, Given
 from regard.attention.precision import wide_dtype
 from regard.attention.validation import check_heads, check_number, check_per_head, check_tensor
 from regard.errors import ArgumentError
@@ -62,6 +70,9 @@ class Dot:
 
     scale: float = 1.0
 
+    inner_product: ClassVar[bool] = True
+    keeps_vectors: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_number("scale", self.scale, "Train a scale by LearnedCosine, or a matrix by LearnedBilinear.")
 
@@ -79,6 +90,9 @@ class Dot:
             torch.baddbmm(nothing, grad_scores.mT, query, beta=0, alpha=self.scale),
         )
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return *PRODUCTS, *_scaling(self.scale)
+
 
 @dataclass(frozen=True)
 class ScaledDot:
@@ -90,6 +104,9 @@ class ScaledDot:
     Source: Vaswani et al. 2017 (arXiv 1706.03762), equation 1.
     """
 
+    inner_product: ClassVar[bool] = True
+    keeps_vectors: ClassVar[bool] = True
+
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return _scaled(query.shape[-1])(query, key)
 
@@ -98,6 +115,10 @@ class ScaledDot:
 
     def reduce_vjp(self, grad_query: Tensor, grad_key: Tensor) -> tuple[Tensor, Tensor]:
         return grad_query, grad_key
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        root = Given("d", "sqrt(d)", "sqrt(max(size, 1))")
+        return *PRODUCTS, root, Formula("scale", "s_j", "{s} / {d}")
 
 
 @functools.cache
@@ -134,6 +155,8 @@ class Additive:
     bias: Tensor | None = None
     activation: str = "tanh"
     slope: float = 0.2
+
+    activates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.activation not in ("tanh", "leaky_relu"):
@@ -192,6 +215,18 @@ class Additive:
                     f"but its {name} is {tuple(tensor.shape)}."
                 )
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        bias = () if self.bias is None else (Given("b", "b_f", self.bias),)
+        sums = Formula("sums of vectors", "x_jf", "{q} + {k}" if self.bias is None else "{q} + {k} + {b}")
+        if self.activation == "tanh":
+            activation = (Formula("activation", "a_jf", "tanh({x})"),)
+        else:
+            slope = Given("m", "slope", self.slope)
+            activation = slope, Formula("activation", "a_jf", "max({x}, 0) + {m} * min({x}, 0)")
+        products, total = PRODUCTS
+        vector = Given("u", "u_f", self.vector)
+        return *bias, sums, *activation, vector, dataclasses.replace(products, text="{u} * {a}"), total
+
 
 @dataclass(frozen=True)
 class Bilinear:
@@ -211,6 +246,8 @@ class Bilinear:
     """
 
     matrix: Tensor
+
+    inner_product: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         form = "(query_feature, key_feature), or (head, query_feature, key_feature)"
@@ -234,6 +271,10 @@ class Bilinear:
                 f"but its matrix is {tuple(self.matrix.shape)}."
             )
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        projected = Formula("projected query", "q'_f", "{q} W", value="q @ W")
+        return Given("W", "W", self.matrix), projected, *PRODUCTS
+
 
 @dataclass(frozen=True)
 class Cosine:
@@ -256,6 +297,8 @@ class Cosine:
     """
 
     scale: float | Tensor = 1.0
+
+    inner_product: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_per_head("scale", self.scale)
@@ -283,6 +326,16 @@ class Cosine:
                 f"`score` must have a scale (), or ({heads},) for one to each head, "
                 f"but its scale is {tuple(self.scale.shape)}."
             )
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("m", "|q|", "length(q)"),
+            Formula("query direction", "q'_f", "{q} / {m}", value="direction(q)"),
+            Given("n", "|k_j|", "length(k)"),
+            Formula("key directions", "k'_jf", "{k} / {n}", value="direction(k)"),
+            *PRODUCTS,
+            *_scaling(self.scale),
+        )
 
 
 class LearnedAdditive(nn.Module):
@@ -325,6 +378,11 @@ class LearnedAdditive(nn.Module):
     def part(self) -> Additive:
         """The part for `attend`, with the vector and the bias as its operands."""
         return Additive(self.vector, self.bias, self.activation, self.slope)
+
+    @staticmethod
+    def plain(head_size: int) -> Additive:
+        """The score without training, with a vector of ones, which `regard steps` shows."""
+        return Additive(torch.ones(head_size, dtype=torch.float64, device="cpu"))
 
 
 class LearnedBilinear(nn.Module):
@@ -378,6 +436,13 @@ class LearnedCosine(nn.Module):
     def part(self) -> Cosine:
         """The part for `attend`, with the scale as its operand."""
         return Cosine(self.scale)
+
+
+def _scaling(scale: float | Tensor) -> tuple[Formula | Given, ...]:
+    """The step of scaling; none where the scale is the number 1."""
+    if not isinstance(scale, Tensor) and scale == 1.0:
+        return ()
+    return Given("c", "scale", scale), Formula("scale", "s_j", "{s} * {c}")
 
 
 def _check_equal(query_size: int, key_size: int) -> None:

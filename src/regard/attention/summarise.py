@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.attention.engines import blocked, jit, triton
 from regard.attention.engines.blocked.reference import tile_weights
-from regard.attention.engines.blocked.summaries import TileSummary, summarise_tile
+from regard.attention.engines.blocked.summaries import TileSummary, WeightsTile, summarise_tile
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import ON_CPU, ON_GPU, Tile
 from regard.attention.keywords import NoSuch, refuse_keywords
@@ -184,9 +184,8 @@ class _Totals:
         """Add one tile of weights, (group, row, column). `passes`: the implementation of `summarise_tile`."""
         keys, positions = at.key.flatten(), at.position.squeeze(-1)
         positions = positions.view(-1, positions.shape[-1])
-        found: TileSummary = passes(
-            weights, allowed, tile.unmasked, keys, positions, self._columns(tile), self.top_index.shape[-1]
-        )
+        cells, top = self._columns(tile), self.top_index.shape[-1]
+        found: TileSummary = passes(WeightsTile(weights, allowed, tile.unmasked, keys, positions, cells, top))
         here = tile.groups, tile.rows
         column = found.top_column
         self.top_index[here] = torch.where(column < 0, -1, keys[column.clamp(min=0)])

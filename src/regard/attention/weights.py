@@ -13,6 +13,10 @@ Optional methods make it faster:
 - `normalise_(scores, allowed) -> weights`: the same weights where no gradient is needed, computed in place.
 - `select(heads) -> normaliser`: the normaliser for these heads, (group,), if it has parameters for each head.
 - `check(heads)`: raises ArgumentError if its parameters don't fit that number of heads.
+
+A class of the package declares its cost, which a subclass doesn't inherit (`parts.declares`): `passes`, how many times
+a tile's scores are read and written, 1 by default, and `compiled_passes`, how many times compiled code does it. Its
+`steps() -> formulas` say how a weight comes about, from the scores `s`, for `regard steps` (formulas.py).
 """
 
 import dataclasses
@@ -26,6 +30,7 @@ from torch import Tensor, nn
 
 from regard.attention.capped_simplex import capped_simplex, capped_simplex_vjp
 from regard.attention.entmax import entmax, entmax_alpha_vjp, entmax_vjp
+from regard.attention.formulas import Formula, Given
 from regard.attention.validation import check_count, check_heads, check_number, check_per_head
 from regard.errors import ArgumentError
 
@@ -50,6 +55,15 @@ Normaliser = Callable[[Tensor, Tensor | None], Tensor]
 _SHORT = 16  # PyTorch's softmax on a CPU doesn't vectorise shorter rows, which makes it seven times as slow
 
 
+# Softmax after the maximum is subtracted: the weights are the same, and the exponentials can't overflow.
+_SHARES = (
+    Formula("maximum", "m", "{s}", reduces="max"),
+    Formula("exp", "e_j", "exp({s} - {m})"),
+    Formula("total", "Z", "{e}", reduces="sum"),
+    Formula("normalise", "w_j", "{e} / {Z}"),
+)
+
+
 @dataclass(frozen=True)
 class Softmax:
     """w_ij = exp(s_ij / T) / sum_k exp(s_ik / T), over the allowed keys.
@@ -70,6 +84,8 @@ class Softmax:
     """
 
     temperature: float | Tensor = 1.0
+
+    passes: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
         check_per_head("temperature", self.temperature)
@@ -132,6 +148,10 @@ class Softmax:
         scaled = torch.where(hidden, 0.0, scores) / _by_head(self.temperature, scores)
         return scaled.masked_fill(hidden & ~hidden.all(-1, keepdim=True), -torch.inf)
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        temperature = Given("T", "T", self.temperature, limits=(1e-6, 1e6))
+        return temperature, Formula("temperature", "z_j", "{s} / {T}", to="s", unless=("T", 1.0)), *_SHARES
+
 
 @dataclass(frozen=True)
 class Relu:
@@ -174,6 +194,13 @@ class Relu:
 
     def _count(self, scores: Tensor, allowed: Tensor | None) -> Tensor | float:
         return self.divisor if self.divisor is not None else _count(scores, allowed)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Formula("positive part", "r_j", "max({s}, 0)"),
+            Given("n", "n", "count" if self.divisor is None else self.divisor),
+            Formula("normalise", "w_j", "{r} / {n}"),
+        )
 
 
 @dataclass(frozen=True)
@@ -226,6 +253,13 @@ class Sigmoid:
         count = _count(scores, allowed)
         return -count.log() if isinstance(count, Tensor) else -math.log(count)
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("b", "(-log(n))", "-log(count)") if self.bias is None else Given("b", "b", self.bias),
+            Formula("bias", "z_j", "{s} + {b}"),
+            Formula("normalise", "w_j", "1 / (1 + exp(-{z}))", value="sigmoid(z)"),
+        )
+
 
 @dataclass(frozen=True)
 class Entmax:
@@ -250,6 +284,9 @@ class Entmax:
     """
 
     alpha: float | Tensor = 1.5
+
+    passes: ClassVar[float] = 24.0
+    compiled_passes: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
         check_per_head("alpha", self.alpha)
@@ -280,6 +317,14 @@ class Entmax:
         alpha: Any = _by_head(self.alpha, scores)
         return alpha.view(*[1] * (scores.ndim - alpha.ndim), *alpha.shape)
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("a", "alpha", self.alpha, limits=(1.05, 20.0)),
+            Formula("scaled scores", "z_j", "({a} - 1) * {s}"),
+            _threshold("threshold(z, 1, w ** (a - 1))"),
+            Formula("normalise", "w_j", "max({z} - {t}, 0) ** (1 / ({a} - 1))"),
+        )
+
 
 @dataclass(frozen=True)
 class Sparsemax:
@@ -294,11 +339,17 @@ class Sparsemax:
         tensor([[0.7500, 0.2500, 0.0000]])
     """
 
+    passes: ClassVar[float] = 24.0
+    compiled_passes: ClassVar[float] = 2.0
+
     def __call__(self, scores: Tensor, allowed: Tensor | None) -> Tensor:
         return entmax(scores, 2.0)
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (entmax_vjp(grad_weights, weights, 2.0),)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return _threshold("threshold(s, 1, w)"), Formula("normalise", "w_j", "max({s} - {t}, 0)")
 
 
 @dataclass(frozen=True)
@@ -327,6 +378,12 @@ class Hard:
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (grad_weights.zero_(),)
 
+    def steps(self) -> tuple[Formula | Given, ...]:
+        maximum, *_ = _SHARES
+        # Without a score there is no weight; NaN shows.
+        value = "0 if m == -inf else 1 if first(s == m) else 0 if m == m else m"
+        return maximum, Formula("normalise", "w_j", "1 if first({s} == {m}) else 0", value=value)
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -351,6 +408,8 @@ class Budget:
 
     budget: float = 2.0
 
+    passes: ClassVar[float] = 24.0
+    compiled_passes: ClassVar[float] = 2.0
     searches: ClassVar[str] = "searches a threshold for each query: some 15 times the time of softmax"
 
     def __post_init__(self) -> None:
@@ -363,6 +422,13 @@ class Budget:
 
     def vjp(self, grad_weights: Tensor, weights: Tensor, allowed: Tensor | None) -> tuple[Tensor, ...]:
         return (capped_simplex_vjp(grad_weights, weights),)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            Given("n", "budget", self.budget, limits=(0.01, 1000.0)),
+            _threshold("threshold(s, n, w)"),
+            Formula("normalise", "w_j", "min(max({s} - {t}, 0), 1)"),
+        )
 
 
 @dataclass(frozen=True)
@@ -386,6 +452,7 @@ class TopK:
 
     keys: int = 8
 
+    passes: ClassVar[float] = 8.0
     searches: ClassVar[str] = "searches the highest scores of each query: some 12 times the time of softmax"
 
     def __post_init__(self) -> None:
@@ -406,6 +473,14 @@ class TopK:
         room = self.keys - above.sum(-1, keepdim=True)
         # NaN compares as False, but must propagate.
         return above | (equal & (equal.cumsum(-1, dtype=torch.int32) <= room)) | torch.isnan(scores)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        text, value = "{s} if among_the_largest({k}) else -inf", "s if among_the_largest(s, k) else -inf"
+        return (
+            Given("k", "k", self.keys, limits=(1, 1000)),
+            Formula("largest", "z_j", text, value=value, to="s"),
+            *_SHARES,
+        )
 
 
 class LearnedSoftmax(nn.Module):
@@ -499,6 +574,10 @@ class LearnedSigmoid(nn.Module):
     def part(self) -> Sigmoid:
         """The part for `attend`, with the bias as its operand."""
         return Sigmoid(self.bias)
+
+
+def _threshold(value: str) -> Formula:
+    return Formula("threshold", "t", "the t for which the weights have their sum", value=value)
 
 
 def _count(scores: Tensor, allowed: Tensor | None) -> Tensor | float:

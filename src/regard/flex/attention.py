@@ -128,7 +128,7 @@ def flex_attention(
         >>> output.shape, slopes.grad.shape
         (torch.Size([1, 2, 3, 4]), torch.Size([2]))
     """
-    call = _Call.of(query, key, value, score_mod, block_mask, scale, enable_gqa)
+    call = _Call.of((query, key, value), score_mod, block_mask, scale, enable_gqa)
     if return_lse and return_aux is not None:
         raise ArgumentError("`return_lse` must not be given beside `return_aux`: pass return_aux=AuxRequest(lse=True).")
     if kernel_options:
@@ -162,7 +162,7 @@ def plan(
         >>> found.engine, found.parts["mask"]
         ('banded', 'KeyIntervals(1 for each of 512 queries)')
     """
-    call = _Call.of(query, key, value, score_mod, block_mask, scale, enable_gqa)
+    call = _Call.of((query, key, value), score_mod, block_mask, scale, enable_gqa)
     return attention.plan(call.query, call.key, call.value, **call.parts)
 
 
@@ -177,8 +177,9 @@ class _Call:
 
     @classmethod
     def of(
-        cls, query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block_mask: Any, scale: Any, enable_gqa: bool
+        cls, three: tuple[Tensor, Tensor, Tensor], score_mod: Any, block_mask: Any, scale: Any, enable_gqa: bool
     ) -> "_Call":
+        query, key, value = three
         _check_tensors(query, key, value, enable_gqa)
         if block_mask is not None:
             _check_block_mask(query, key, block_mask)

@@ -1,6 +1,7 @@
 """Parts of the operator that change some pairs of query and key and leave the others: hidden pairs, scaled scores."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -74,6 +75,8 @@ class Scaled(Position):
     where: Where
     factor: float
 
+    adds: ClassVar[bool] = False
+
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         scaled = scores * self.factor
         return torch.where(self.where.pairs(at) & (scaled.isfinite() | ~scores.isfinite()), scaled, scores)
@@ -84,6 +87,8 @@ class Zeroed(Position):
     """Sets the scores of these pairs to 0, except those that a bias hides."""
 
     where: Where
+
+    adds: ClassVar[bool] = False
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         return torch.where(self.where.pairs(at) & (scores > _HIDDEN), 0.0, scores)

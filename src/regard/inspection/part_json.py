@@ -6,11 +6,10 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from regard.attention import masks, positions, scores, weights
-from regard.attention.masks import Blocks, Edges, Mask, Predicate
+from regard.attention.masks import Mask, Predicate
 from regard.attention.positions import Position
 from regard.inspection.rules import AsScores, Distances, KeyIntervals
 from regard.modules.convolution_attention import SquaredDistance
@@ -111,32 +110,9 @@ def rebuild(tree: Any, tensor: Callable[[str], Tensor]) -> Any:
 
 def _arguments(part: Any) -> dict[str, Any]:
     """What the class is called with to get an equal part."""
-    if isinstance(part, Edges):
-        return {"edge_index": _graphs(part)}
-    if isinstance(part, Blocks):
-        return {"table": _block_table(part), "size": part.size}
+    if hasattr(part, "arguments"):
+        return part.arguments()
     return {each.name: getattr(part, each.name) for each in dataclasses.fields(part) if each.init}
-
-
-def _graphs(edges: Edges) -> Tensor | list[Tensor]:
-    """The (2, edges) numbers of each item's graph."""
-    row, key = _rows(edges.csr.starts), edges.csr.keys
-    item = row // max(edges.queries, 1)
-    graphs = [torch.stack([key[item == i], row[item == i] - i * edges.queries]) for i in range(edges.items)]
-    return graphs[0] if edges.items == 1 else graphs
-
-
-def _block_table(blocks: Blocks) -> Tensor:
-    row, key = _rows(blocks.csr.starts), blocks.csr.keys
-    if not blocks.complete:
-        return torch.stack([key, row])
-    table = torch.zeros(len(blocks.csr.starts) - 1, len(blocks.csr.key_starts) - 1, dtype=torch.bool, device=key.device)
-    table[row, key] = True
-    return table
-
-
-def _rows(starts: Tensor) -> Tensor:
-    return torch.arange(len(starts) - 1, device=starts.device).repeat_interleave(starts.diff())
 
 
 PARTS = _found()

@@ -5,8 +5,9 @@ the rule, in linear memory. A table that follows none is kept as it is.
 """
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -53,6 +54,8 @@ class Distances(OffsetBias):
 
     table: Tensor
     first: int
+
+    formulas: ClassVar[Mapping[str, str]] = {"scores": "b(j - i), from a table"}
 
     def bias(self, offset: Tensor) -> Tensor:
         return self.table[:, (offset + self.first).clamp(0, self.table.shape[1] - 1).flatten(1)[0]].unflatten(

@@ -20,6 +20,7 @@ from torch import Tensor
 __all__ = [
     "Bias",
     "Dot",
+    "Own",
     "Pair",
     "Row",
     "Rule",
@@ -59,6 +60,18 @@ class Bias:
     """What is added to the scores: a table that broadcasts to (batch, head, query, key)."""
 
     table: Tensor
+
+
+@dataclass(frozen=True)
+class Own:
+    """A score or a normaliser that isn't known here, as a function of one query and the keys that it sees.
+
+    Args:
+        function: of a score `(query, keys, head) -> scores`, (feature) and (key, feature) to (key); of a normaliser
+            `(scores, head) -> weights`, both (key). In float64.
+    """
+
+    function: Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -268,7 +281,8 @@ def attend(
 
     Args:
         query, key, value: tensors, or what becomes one, of the shapes that `regard.attend` takes.
-        score, weights, position: a name, or an object whose class has the name and the fields of regard's part.
+        score, weights, position: a name, or an object whose class has the name and the fields of regard's part; a score
+            and weights may be `Own`.
         mask: which pairs may attend; None: all.
         dropout: a fraction, drawn as regard draws it, or a table (batch, head, query, key) of what each weight is
             multiplied by: 0, or 1 / (1 - fraction).
@@ -392,6 +406,8 @@ def _products(q: Tensor, k: Tensor) -> Tensor:
 
 def _score(part: Any, q: Tensor, k: Tensor, head: int) -> Tensor:
     """The scores of a query, (feature), with keys, (key, feature)."""
+    if isinstance(part, Own):
+        return part.function(q, k, head)
     name = _name(part)
     if name in ("scaled_dot", "ScaledDot"):
         return _products(q, k) / math.sqrt(max(k.shape[-1], 1))
@@ -412,15 +428,13 @@ def _score(part: Any, q: Tensor, k: Tensor, head: int) -> Tensor:
         return (_of_head(part.vector, head, 1) * active).sum(-1)
     if name == "SoftCapped":
         return part.cap * (part.scale * _products(q, k) / part.cap).tanh()
-    if name == "distance":
-        return -0.3 * (q - k).square().sum(-1)
-    if name == "Gaussian":
-        return -(q - k).square().sum(-1) / (1 + _array(part.width) ** 2)
     raise NotImplementedError(name)
 
 
 def _normalised(part: Any, s: Tensor, head: int) -> Tensor:
     """Weights of one row's scores, of what it sees alone."""
+    if isinstance(part, Own):
+        return part.function(s, head)
     name = _name(part)
     if name in ("softmax", "Softmax"):
         s = s / _of_head(getattr(part, "temperature", 1.0), head)
@@ -449,13 +463,6 @@ def _normalised(part: Any, s: Tensor, head: int) -> Tensor:
         best = torch.full_like(s, math.nan) if s.isnan().any() else torch.zeros_like(s)
         best[int(s.argmax())] += 1.0
         return best
-    if name == "squared":
-        return s.square() / 5
-    if name == "Sink":
-        sink = _array(part.score)
-        top = max(float(s.detach().max()), float(sink.detach()))
-        powers = (s - top).exp()
-        return powers / (powers.sum() + (sink - top).exp())
     raise NotImplementedError(name)
 
 

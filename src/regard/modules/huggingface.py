@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Causal, Dense, Dot, Lengths, Mask, Window, attend, weigh
+from regard.attention.formulas import PRODUCTS, Formula, Given
 from regard.attention.masks import ExtraKeysMask, KeyRange, Pairs, as_mask
 from regard.attention.pieces import ScorePiece
 from regard.attention.positions import Bias
@@ -102,6 +103,15 @@ class SoftCapped:
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return self.cap * torch.tanh((query * (self.scale / self.cap)) @ key.mT)
+
+    def steps(self) -> tuple[Formula | Given, ...]:
+        return (
+            *PRODUCTS,
+            Given("c", "scale", self.scale),
+            Formula("scale", "s_j", "{s} * {c}"),
+            Given("m", "cap", self.cap),
+            Formula("soft cap", "s_j", "{m} * tanh({s} / {m})"),
+        )
 
     def piece(self) -> ScorePiece:
         """The score inside of the Triton kernels."""

@@ -18,11 +18,11 @@ def test_the_same_bits(dtype, dropout, seed):
     query, key = torch.arange(5, 22), torch.randint(0, 100_000, (29,), generator=generator)
     at = Sizes(1, 1, 1).index(batch.view(-1, 1, 1), head.view(-1, 1, 1), query.view(1, -1, 1), key.view(1, 1, -1))
     true = weights * keep_scale(at, dropout, seed, dtype)
-    assert torch.equal(drop(weights, dropout, seed, batch, head, query, key), true)
+    assert torch.equal(drop(weights, dropout, seed, (batch, head, query, key)), true)
     assert torch.equal(weights, true)
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 5), (2, 0, 5), (2, 3, 0)])
 def test_empty_tiles(shape):
     indices = [torch.arange(size) for size in (shape[0], *shape)]
-    assert drop(torch.ones(shape), 0.5, 1, *indices).shape == shape
+    assert drop(torch.ones(shape), 0.5, 1, indices).shape == shape

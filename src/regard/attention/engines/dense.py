@@ -18,7 +18,9 @@ from regard.attention.precision import wide_dtype
 from regard.attention.request import Request
 from regard.attention.sizes import Index
 
-__all__ = ["cost", "refuse", "run", "seconds", "weigh"]
+__all__ = ["ONLY_BY_NAME", "cost", "refuse", "run", "seconds", "weigh"]
+
+ONLY_BY_NAME = "it takes quadratic memory, so it runs only when asked for by name"  # why `auto` doesn't take it
 
 
 def refuse(request: Request) -> str | None:

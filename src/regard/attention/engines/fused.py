@@ -28,10 +28,10 @@ from regard.attention.costs import (
 from regard.attention.engines import blocked, triton
 from regard.attention.log_sums import joined
 from regard.attention.masks import And, Causal, Dense, Lengths
+from regard.attention.parts import declares
 from regard.attention.precision import wide_dtype
 from regard.attention.pytorch_internals import flash_backward_kernel, flash_kernel, in_transform
 from regard.attention.request import Parts, Request
-from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.user_parts import UserPosition
 from regard.attention.weights import Softmax
 
@@ -58,7 +58,6 @@ __all__ = [
 # By estimate, over this kernel, for another engine to be chosen in its stead.
 MIN_SPEEDUP = 2.0
 
-_INNER = (Dot, ScaledDot, Bilinear, Cosine)  # the scores that reduce to an inner product
 # Kernels with linear memory only: if no other is enabled, PyTorch raises instead of falling back to n x n.
 _LINEAR = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
 _LARGEST_SIZE = 128  # of a head: all of PyTorch's kernels take it, on every card
@@ -110,8 +109,7 @@ def refuse(request: Request) -> str | None:
 def inner_product_refusal(request: Request) -> str | None:
     """Why a request is not just the softmax of an inner product, or None."""
     parts = request.parts
-    # The exact types: a subclass may compute something else.
-    if type(parts.score) not in _INNER:
+    if not declares(type(parts.score), "inner_product"):
         return "its only score is an inner product"
     if type(parts.weights) is not Softmax:
         return "its only normaliser is softmax"
@@ -146,7 +144,7 @@ def _is_guarded(request: Request) -> bool:
     return (
         request.query.is_cuda
         # What else is computed from a key alone may make the gradient of a hidden one NaN.
-        and type(request.parts.score) in (Dot, ScaledDot)
+        and declares(type(request.parts.score), "keeps_vectors")
         and (type(mask) is Dense or (type(mask) is Causal and request.query.shape[2] == request.key.shape[2]))
         and size == request.key.shape[-1] == request.value.shape[-1] <= _LARGEST_SIZE
         and size % 8 == 0
@@ -325,7 +323,7 @@ def _longest_norm(vectors: Tensor) -> Tensor:
 
 def _has_finite_scores(request: Request) -> bool:
     """Whether all scores are finite, before they are scaled too, whatever the values hold."""
-    if type(request.parts.score) not in (Dot, ScaledDot) or request.parts.position.overrides("heads"):
+    if not declares(type(request.parts.score), "keeps_vectors") or request.parts.position.overrides("heads"):
         return request.finite
     reduced = request.reduced()[0]
     # A product that overflows before it is scaled is infinite, and stays so.

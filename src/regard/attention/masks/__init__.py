@@ -18,6 +18,7 @@ from regard.attention.masks.mask import (
     allows,
     as_mask,
     conjuncts,
+    know_names,
     spans_of,
 )
 from regard.attention.masks.pairs import Pairs
@@ -60,3 +61,4 @@ MASKS: dict[str, type[Mask]] = {
     "blocks": Blocks,
     "no_self": NoSelf,
 }
+know_names(MASKS)

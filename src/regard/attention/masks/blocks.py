@@ -119,5 +119,14 @@ class Blocks(Mask):
                     f"but is for {blocks}."
                 )
 
+    def arguments(self) -> dict[str, Any]:
+        """What the class is called with to get an equal mask."""
+        row, key = self.csr.rows, self.csr.keys
+        if not self.complete:
+            return {"table": torch.stack([key, row]), "size": self.size}
+        table = torch.zeros(self._queries, self._keys, dtype=torch.bool, device=key.device)
+        table[row, key] = True
+        return {"table": table, "size": self.size}
+
     def __repr__(self) -> str:
         return f"Blocks({self.csr.keys.numel()} pairs of blocks of {self.size})"

@@ -126,6 +126,13 @@ class Edges(Mask):
                     f"but holds {most - 1}."
                 )
 
+    def arguments(self) -> dict[str, Any]:
+        """What the class is called with to get an equal mask."""
+        row, key = self.csr.rows, self.csr.keys
+        item = row // max(self.queries, 1)
+        graphs = [torch.stack([key[item == i], row[item == i] - i * self.queries]) for i in range(self.items)]
+        return {"edge_index": graphs[0] if self.items == 1 else graphs}
+
     def __repr__(self) -> str:
         graphs = "" if self.items == 1 else f" in {self.items} graphs"
         return f"Edges({self.csr.keys.numel()} edges{graphs})"

@@ -10,9 +10,11 @@ class answers that nothing is known. `And` and `Or` combine the answers of their
     lengths        the items' own lengths                                   to count positions
     check          whether the mask fits the request                        where the request is made
     check_growing  whether pairs stay allowed or hidden as keys are added   where a cache grows
+    arguments      how an equal mask is made, where fields don't say it     to save it
 """
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +40,7 @@ __all__ = [
     "allows",
     "as_mask",
     "conjuncts",
+    "know_names",
     "spans_of",
 ]
 
@@ -379,18 +382,22 @@ def conjuncts(mask: Mask) -> list[Mask]:
     return [*conjuncts(mask.left), *conjuncts(mask.right)] if type(mask) is And else [mask]
 
 
-# Masks without arguments; the others must be constructed, as in Window(2, 2).
-_BY_NAME: dict[str, Callable[[], Mask]] = {"dense": Dense, "causal": Causal, "no_self": NoSelf}
-# How they are constructed; as text, because those in other rooms can't be imported here.
+# Masks without arguments, and how the others are made: as text, because those in other rooms can't be imported here.
+_BY_NAME: dict[str, type[Mask]] = {}
 _WITH_ARGUMENTS = {
-    "window": "regard.attention.Window(before, after)",
-    "lengths": "regard.attention.Lengths(lengths)",
-    "documents": "regard.attention.Documents(ids)",
-    "prefix": "regard.attention.Prefix(length)",
-    "guided": "regard.attention.Guided(width)",
-    "edges": "regard.attention.Edges(edge_index)",
-    "blocks": "regard.attention.Blocks(table, size)",
     "strided": "regard.modules.Strided(stride)",
     "longformer": "regard.modules.Longformer(window)",
     "bigbird": "regard.modules.BigBird(block)",
 }
+
+
+def know_names(masks: Mapping[str, type[Mask]]) -> None:
+    """Tell `as_mask` the names of the masks of this folder, whose other files it can't import."""
+    for name, kind in masks.items():
+        parameters = inspect.signature(kind).parameters.values()
+        needed = [each.name for each in parameters if each.default is each.empty]
+        if not parameters:
+            _BY_NAME[name] = kind
+        else:
+            # Where none is needed, as of lengths, the first is called by the name of the mask.
+            _WITH_ARGUMENTS[name] = f"regard.attention.{kind.__name__}({', '.join(needed) or name})"

@@ -2,8 +2,9 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -26,6 +27,8 @@ class Slopes(OffsetBias):
     """
 
     slopes: Tensor
+
+    formulas: ClassVar[Mapping[str, str]] = {"scores": "-slope * |j - i|"}
 
     def __post_init__(self) -> None:
         check_tensor("slopes", self.slopes, "() or (head,)", (0, 1))

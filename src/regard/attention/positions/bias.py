@@ -1,7 +1,8 @@
 """A bias for every pair, given as a table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -39,6 +40,9 @@ class Bias(Position):
     """
 
     table: Tensor
+
+    adds_constants: ClassVar[bool] = True
+    formulas: ClassVar[Mapping[str, str]] = {"scores": "b_ij, from a table"}
 
     def __post_init__(self) -> None:
         if isinstance(self.table, Tensor) and self.table.dtype == torch.bool:

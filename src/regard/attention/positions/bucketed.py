@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +34,8 @@ class Buckets(OffsetBias):
     table: Tensor
     reach: int = 128
     causal: bool = False
+
+    formulas: ClassVar[Mapping[str, str]] = {"scores": "b(bucket of j - i)"}
 
     def __post_init__(self) -> None:
         check_tensor("table", self.table, "(bucket,) or (head, bucket)", (1, 2))

@@ -1,6 +1,8 @@
 """Soft guided attention: pairs far from the diagonal of two sequences, such as a text and its speech, score lower."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -39,6 +41,9 @@ class GuidedBias(Position):
     """
 
     width: float = 0.2
+
+    adds_constants: ClassVar[bool] = True
+    formulas: ClassVar[Mapping[str, str]] = {"scores": "-(i / m - j / n)**2 / (2 * width**2)"}
 
     def __post_init__(self) -> None:
         check_number("width", self.width, "To train it, write a Position of your own.")

@@ -1,6 +1,7 @@
 """Biases that depend only on the distance, added to the scores as a view of one line of numbers instead of a table."""
 
 from functools import partial
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -30,6 +31,8 @@ class OffsetBias(Position):
                 [0.2119, 0.5761, 0.2119],
                 [0.0132, 0.2654, 0.7214]])
     """
+
+    adds_constants: ClassVar[bool] = True
 
     def bias(self, offset: Tensor) -> Tensor:
         """The bias at these distances: integers (1 or group, row, column) to numbers that broadcast against them."""

@@ -1,9 +1,9 @@
 """The base class of position schemes inside the operator, and the sum of two schemes."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -28,7 +28,16 @@ class Position:
     and `select(heads)`: the scheme for these heads, (group,), if it has parameters for each head.
 
     Schemes can be added: `Rotary() + Bias(table)` applies the left one, then the right one.
+
+    A class of the package declares what engines and the steps of a row ask of it:
+
+    - `adds`: whether its `scores` and `outputs` only add something;
+    - `adds_constants`: whether its `scores` adds what depends on neither query nor key;
+    - `formulas`: by hook, how it is written. A subclass doesn't inherit it.
     """
+
+    adds: ClassVar[bool] = True
+    formulas: ClassVar[Mapping[str, str]] = {}
 
     def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
         """Change query and key before scoring (rotary). Positions broadcast as (..., query) and (..., key)."""
@@ -94,6 +103,10 @@ class Both(Position):
 
     def overrides(self, hook: str) -> bool:
         return self.first.overrides(hook) or self.second.overrides(hook)
+
+    @property
+    def adds(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.first.adds and self.second.adds
 
     def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
         query, key = self.first.heads(query, key, query_position, key_position)

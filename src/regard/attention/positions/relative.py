@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +32,8 @@ class RelativeKeys(Position):
     """
 
     table: Tensor
+
+    formulas: ClassVar[Mapping[str, str]] = {"scores": "sum_f q_f * r_(j - i)f / sqrt(d)"}
 
     def __post_init__(self) -> None:
         check_tensor("table", self.table, "(2 reach + 1, feature) or (head, 2 reach + 1, feature)", (2, 3))
@@ -64,6 +68,8 @@ class RelativeValues(Position):
     """
 
     table: Tensor
+
+    formulas: ClassVar[Mapping[str, str]] = {"outputs": "sum_j w_j * r_(j - i)c"}
 
     def __post_init__(self) -> None:
         check_tensor("table", self.table, "(2 reach + 1, value) or (head, 2 reach + 1, value)", (2, 3))

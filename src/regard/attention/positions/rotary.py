@@ -1,6 +1,8 @@
 """Rotary positions: query and key are rotated by angles proportional to position, so that only the distance matters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -49,6 +51,8 @@ class Rotary(Position):
     base: float = 10_000.0
     pairs: str = "halves"
     stretch: float = 1.0
+
+    formulas: ClassVar[Mapping[str, str]] = {"heads": "rotate({x})"}
 
     def __post_init__(self) -> None:
         if self.size is not None:

@@ -7,14 +7,17 @@ from typing import Any
 
 import torch
 
+from regard.attention.formulas import Given
 from regard.attention.masks import Dense, as_mask
-from regard.attention.weights import Budget, Entmax, TopK
+from regard.attention.scores import SCORES
+from regard.attention.weights import WEIGHTS
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import write_text
 from regard.inspection.numbered import numbered
+from regard.inspection.steps.evaluation import as_json
 from regard.inspection.steps.examples import WorkedExample
 from regard.inspection.steps.matrices import Matrices
-from regard.inspection.steps.named_parts import named_parts
+from regard.inspection.steps.named_parts import STEP_SCORES, named_parts
 from regard.inspection.steps.numbers import number
 from regard.inspection.steps.phrases import LANGUAGES, phrase, phrases
 from regard.inspection.steps.quantity import Step
@@ -24,7 +27,7 @@ from regard.page import Block, Heading, Page, Prose, Table
 from regard.page.visible import visible
 from regard.page.worked import as_worked_html
 
-__all__ = ["is_editable", "live_steps", "save_steps"]
+__all__ = ["formulas_json", "is_editable", "live_steps", "save_steps"]
 
 # The page shows every number in a table of its own; nobody edits more.
 _MOST_ROWS = 24
@@ -100,6 +103,7 @@ def live_steps(
         "items": _names(matrices.items),
         "queryItems": _names(matrices.query_items),
         **_chosen(**names),
+        "steps": formulas_json(matrices.query.shape[1]),
         "allowed": [each.allowed.tolist() for each in walks],
         "masked": type(as_mask(used["mask"])) is not Dense,
         "row": walk.row,
@@ -144,11 +148,23 @@ def _matrices(example: WorkedExample | None, matrices: Matrices) -> dict[str, An
     return {"form": "given", "matrices": {"Q": query.tolist(), "K": key.tolist(), "V": value.tolist()}}
 
 
+def formulas_json(size: int) -> dict[str, dict[str, Any]]:
+    """The formulas of the scores and normalisers that can be chosen, by their names, for vectors of this size."""
+    scores = {name: getattr(SCORES[name], "plain", None) for name in STEP_SCORES}
+    parts: dict[str, dict[str, Any]] = {
+        "score": {name: SCORES[name]() if plain is None else plain(size) for name, plain in scores.items()},
+        "weights": {name: made() for name, made in WEIGHTS.items()},
+    }
+    return {kind: {name: as_json(part.steps()) for name, part in of.items()} for kind, of in parts.items()}
+
+
 def _chosen(score: str, weights: str = "softmax", temperature: float = 1.0, mask: Any = None) -> dict[str, Any]:
     """The names of the parts, and the number that the normaliser takes; JSON has no infinity."""
-    of_softmax = "inf" if math.isinf(temperature) else temperature
-    numbers = {"softmax": of_softmax, "entmax": Entmax().alpha, "budget": Budget().budget, "top_k": TopK().keys}
-    return {"score": score, "weights": weights, "parameter": numbers.get(weights)}
+    steps_of: Any = WEIGHTS[weights]()
+    parameter = next((each.value for each in steps_of.steps() if isinstance(each, Given) and each.limits), None)
+    if temperature != 1:
+        parameter = "inf" if math.isinf(temperature) else temperature
+    return {"score": score, "weights": weights, "parameter": parameter}
 
 
 def _names(items: Sequence[str]) -> list[str]:

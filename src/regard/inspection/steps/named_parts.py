@@ -3,16 +3,21 @@
 import math
 from typing import Any
 
-import torch
+from torch import nn
 
-from regard.attention.scores import Additive
+from regard.attention.scores import SCORES
 from regard.attention.weights import WEIGHTS, Hard, Softmax
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inspection.steps.matrices import Matrices
 
 __all__ = ["STEP_SCORES", "named_parts"]
 
-STEP_SCORES = ("dot", "scaled_dot", "additive", "cosine")
+# A score with parameters only if it says what it is without training.
+STEP_SCORES = tuple(
+    name
+    for name, made in SCORES.items()
+    if hasattr(made, "plain") or not (isinstance(made, type) and issubclass(made, nn.Module))
+)
 
 
 def named_parts(
@@ -46,8 +51,9 @@ def named_parts(
     if temperature != 1 and weights != "softmax":
         raise ArgumentError(f"`temperature` is one of softmax, but the weights are {weights!r}. Leave one of them out.")
     parts: dict[str, Any] = {"score": score, "weights": weights, "mask": mask}
-    if score == "additive":
-        parts["score"] = Additive(torch.ones(matrices.query.shape[1], dtype=torch.float64))
+    plain = getattr(SCORES[score], "plain", None)
+    if plain is not None:
+        parts["score"] = plain(matrices.query.shape[1])
     if temperature == 0:
         parts["weights"] = Hard()
     elif temperature != 1:

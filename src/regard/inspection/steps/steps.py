@@ -7,19 +7,15 @@ import torch
 from torch import Tensor
 
 from regard.attention.masks import Dense, allows
-from regard.attention.parts import select
-from regard.attention.positions import Bias, Both, Position, RelativeKeys, RelativeValues, Rotary, Slopes
-from regard.attention.positions.bucketed import Buckets
-from regard.attention.positions.guided import GuidedBias
+from regard.attention.parts import declares, select
+from regard.attention.positions import Both, Position
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
 from regard.attention.user_parts import UserPart
 from regard.errors import ArgumentError
-from regard.inspection.change_parts import Scaled, Zeroed
-from regard.inspection.rules import AsScores, Distances
+from regard.inspection.rules import AsScores
+from regard.inspection.steps.part_steps import score_steps, weight_steps
 from regard.inspection.steps.quantity import Quantity, Step
-from regard.inspection.steps.score_steps import score_steps
-from regard.inspection.steps.weight_steps import weight_steps
 
 __all__ = ["Steps", "check_index", "steps"]
 
@@ -168,9 +164,9 @@ def _positioned(position: Position, query: Quantity, key: Quantity, at: Any) -> 
     queries, keys = position.heads(
         query.values[None, None], key.values[None], at.position.squeeze(2), at.key.squeeze(1)
     )
-    called = "rotate" if type(position) is Rotary else "position"
-    first = Step("q'_f", queries[0, 0], ("feature",), "positioned query", f"{called}({{q}})", {"q": query})
-    second = Step("k'_jf", keys[0], ("key", "feature"), "positioned keys", f"{called}({{k}})", {"k": key})
+    formula = (declares(type(position), "formulas") or {}).get("heads", "position({x})")
+    first = Step("q'_f", queries[0, 0], ("feature",), "positioned query", formula, {"x": query})
+    second = Step("k'_jf", keys[0], ("key", "feature"), "positioned keys", formula, {"x": key})
     return [first, second], first, second
 
 
@@ -183,19 +179,12 @@ def _position_steps(position: Position, scores: Step, query: Quantity, key: Quan
         return position.scores(before[None, None].clone(), query.values[None, None], key.values[None], at)[0, 0]
 
     after = changed(scores.values)
-    if isinstance(position, UserPart) or not _adds(position):
+    if isinstance(position, UserPart) or not position.adds:
         return [Step("s_j", after, ("key",), "position", "position({s})", {"s": scores})]
     # The package's own schemes add something to the scores, which may depend on the vectors.
     bias = changed(torch.zeros_like(scores.values))
     added = Step("b_j", bias, ("key",), "position bias", _formula(position, "scores"))
     return [added, Step("s_j", after, ("key",), "position", "{s} + {b}", {"s": scores, "b": added})]
-
-
-def _adds(position: Position) -> bool:
-    """Whether a scheme of the package adds something to the scores; changes of a watched model scale them instead."""
-    if isinstance(position, Both):
-        return _adds(position.first) and _adds(position.second)
-    return not isinstance(position, Scaled | Zeroed)
 
 
 def _from_table(weights: Tensor) -> Step:
@@ -238,22 +227,11 @@ def _hidden(allowed: Tensor, value: Quantity) -> list[Step]:
     ]
 
 
-_FORMULAS = {
-    ("scores", Bias): "b_ij, from a table",
-    ("scores", Distances): "b(j - i), from a table",
-    ("scores", Buckets): "b(bucket of j - i)",
-    ("scores", GuidedBias): "-(i / m - j / n)**2 / (2 * width**2)",
-    ("scores", RelativeKeys): "sum_f q_f * r_(j - i)f / sqrt(d)",
-    ("scores", Slopes): "-slope * |j - i|",
-    ("outputs", RelativeValues): "sum_j w_j * r_(j - i)c",
-}
-
-
 def _formula(position: Position, hook: str) -> str:
     """The formula of what the package's scheme adds; the first that adds something is named first."""
     if isinstance(position, Both):
         return " + ".join(_formula(part, hook) for part in (position.first, position.second) if part.overrides(hook))
-    return _FORMULAS.get((hook, type(position)), "b(j - i)")
+    return (declares(type(position), "formulas") or {}).get(hook, "b(j - i)")
 
 
 def _dtype(request: Request) -> torch.dtype:

@@ -1,15 +1,14 @@
 // The controls of the parts: which score and normaliser, and the number that each takes.
 import { h } from "./dom.js";
 import { figure, writtenNumber } from "./worked_numbers.js";
-import { SCORE_KINDS, LARGEST, isDivisor, isParameter, isSlope, withWeights } from "./worked_state.js";
-import { PARAMETERS } from "./worked_weights.js";
+import { LARGEST, isDivisor, isParameter, isSlope, parameterOf, scoreKinds, withWeights } from "./worked_state.js";
 
 // The slider of the temperature: its ends are hard and uniform, its middle is 1.
 const ENDS = 100, MIDDLE = 50, A_DECADE = 20;
 
 /** The score, and what it is divided by. `choose` is called with how the state changes. */
-export function scoreControls(words, choose) {
-  const kind = select("score", words.score, SCORE_KINDS.map((each) => [each, words.kinds[each]]),
+export function scoreControls(words, first, choose) {
+  const kind = select("score", words.score, scoreKinds(first).map((each) => [each, words.kinds[each] ?? each]),
     (value) => choose((now) => ({ ...now, kind: value })));
   const box = numberBox("divisor", words.divisor, (text, now, size) => {
     const value = writtenNumber(text);
@@ -47,13 +46,13 @@ function divisorOf({ divisor }, size) {
 }
 
 /** The normaliser and its number: the temperature of softmax, as a slider too. */
-export function weightsControls(words, choose) {
-  const kind = select("weights", words.weights, Object.keys(PARAMETERS).map((each) => [each, each]),
+export function weightsControls(words, first, choose) {
+  const kind = select("weights", words.weights, Object.keys(first.formulas.weights).map((each) => [each, each]),
     (value) => choose((now) => withWeights(now, value)));
   const box = numberBox("parameter", "", (text, now) => {
-    const { low, high, whole } = PARAMETERS[now.weights];
+    const { low, high, whole } = parameterOf(now);
     const value = now.weights === "softmax" ? writtenTemperature(text, words) : writtenNumber(text);
-    if (isParameter(now.weights, value)) {
+    if (isParameter(now, value)) {
       choose((state) => ({ ...state, parameter: value }));
       return "";
     }
@@ -68,13 +67,13 @@ export function weightsControls(words, choose) {
   const row = h("span", { class: "slider" }, ends[0], slider, ends[1]);
   const element = h("div", { class: "controls" }, kind.element, box.element, row, box.wrong);
 
-  function nameOf({ weights }) {
-    return weights === "softmax" ? words.temperature : words.parameter[weights];
+  function nameOf(state) {
+    return parameterName(words, state);
   }
 
   return { element, show: (state) => {
     kind.show(state.weights);
-    box.element.hidden = !PARAMETERS[state.weights];
+    box.element.hidden = !parameterOf(state);
     row.hidden = state.weights !== "softmax";
     if (box.element.hidden) return;
     box.name.textContent = nameOf(state);
@@ -84,6 +83,11 @@ export function weightsControls(words, choose) {
     slider.setAttribute("aria-valuetext", { 0: words.hard, Infinity: words.uniform }[state.parameter] ?? String(state.parameter));
     ends.forEach((each, i) => each.setAttribute("aria-pressed", String(state.parameter === [0, Infinity][i])));
   } };
+}
+
+/** What the number of a normaliser is called. */
+export function parameterName(words, state) {
+  return state.weights === "softmax" ? words.temperature : words.parameter[state.weights] ?? parameterOf(state).symbol;
 }
 
 /** A temperature as text. */

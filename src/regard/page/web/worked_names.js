@@ -1,5 +1,5 @@
 // What the numbers that can be edited are called, and what is said of a change.
-import { temperatureText } from "./worked_controls.js";
+import { parameterName, temperatureText } from "./worked_controls.js";
 import { figure } from "./worked_numbers.js";
 
 /** The names of the rows of a matrix; none where its rows are features. */
@@ -18,14 +18,14 @@ export function changedName(sheet, { what, name, row, column }) {
   const { data, view: { words, state } } = sheet;
   if (what === "number") return cellName(sheet, name, row, column);
   if (what === "mask") return `${data.queryItems[row]} → ${data.items[column]}`;
-  if (what === "parameter") return state.weights === "softmax" ? words.temperature : words.parameter[state.weights];
+  if (what === "parameter") return parameterName(words, state);
   return words[what];
 }
 
 /** A value before or after a change. */
 export function changedValue({ view: { words } }, { what }, value) {
   if (what === "mask") return value ? words.shown : words.hidden;
-  if (what === "score") return words.kinds[value];
+  if (what === "score") return words.kinds[value] ?? value;
   if (what === "parameter") return temperatureText(value);
   return what === "divisor" && value === "root" ? "√d" : String(value);
 }

@@ -20,7 +20,7 @@ export function followingIn(sheet, name, table, chosen = "row") {
 }
 
 export function scoresSection(sheet) {
-  const { words, vectors } = sheet.view, controls = scoreControls(words, sheet.choose);
+  const { words, vectors } = sheet.view, controls = scoreControls(words, sheet.first, sheet.choose);
   sheet.shows.push(() => controls.show(sheet.view.state, vectors.query[0].length));
   return sectionOf("scores", words.scores, words.scoresNote, controls.element, tablesIn(sheet, ({ scores }) => scores, stepTable));
 }
@@ -51,7 +51,7 @@ function rulesOf({ first: { allowed }, view: { words } }) {
 }
 
 export function weightsSection(sheet) {
-  const { words } = sheet.view, controls = weightsControls(words, sheet.choose);
+  const { words } = sheet.view, controls = weightsControls(words, sheet.first, sheet.choose);
   sheet.shows.push(() => controls.show(sheet.view.state));
   const steps = ({ after, ofRows }) => [...after.slice(0, -1), ...(ofRows.length ? [ofRows] : []), after.at(-1)];
   return sectionOf("normalise", words.normalise, "", controls.element, tablesIn(sheet, steps, (_, step) => {

@@ -1,9 +1,8 @@
 // What is computed and shown: the edited numbers, as the part of the address after #, so that they can be sent as a link.
-import { PARAMETERS } from "./worked_weights.js";
+import { chosenNumber } from "./worked_formulas.js";
 
 /** Numbers beyond this can't be entered: products of products would overflow. */
 export const LARGEST = 1e6;
-export const SCORE_KINDS = ["dot", "additive", "cosine"];
 const HARD = 0, UNIFORM = Infinity;
 
 /** The state that a page begins with. */
@@ -11,13 +10,23 @@ export function firstWorked(data) {
   const parameter = data.parameter === "inf" ? UNIFORM : data.parameter;
   return { lang: data.lang, row: data.row, column: data.column, exercise: false, numbers: data.matrices, allowed: data.allowed,
     kind: data.score === "scaled_dot" ? "dot" : data.score, divisor: data.score === "scaled_dot" ? "root" : 1,
-    slope: 0, weights: data.weights, parameter };
+    slope: 0, weights: data.weights, parameter, formulas: data.steps };
+}
+
+/** The scores to choose from: that of "dot" may be divided by the root of the size. */
+export function scoreKinds({ formulas }) {
+  return Object.keys(formulas.score).filter((name) => name !== "scaled_dot");
+}
+
+/** The number that a normaliser takes, with its symbol and limits; none if it takes none. */
+export function parameterOf({ formulas, weights }) {
+  return chosenNumber(formulas.weights[weights]);
 }
 
 /** The parts of a state, as `walkOf` takes them. */
 export function partsOf(state, masked) {
-  return { score: { kind: state.kind, divisor: state.divisor }, slope: state.slope, weights: state.weights, parameter: state.parameter,
-    allowed: state.allowed, masked: masked || state.allowed.some((row) => row.includes(false)) };
+  return { formulas: state.formulas, score: { kind: state.kind, divisor: state.divisor }, slope: state.slope,
+    weights: state.weights, parameter: state.parameter, allowed: state.allowed, masked: masked || state.allowed.some((row) => row.includes(false)) };
 }
 
 /** The state with one number of a matrix replaced. */
@@ -38,7 +47,8 @@ function replaced(values, at, value) {
 
 /** The state with another normaliser, which begins with its own number. */
 export function withWeights(state, weights) {
-  return { ...state, weights, parameter: PARAMETERS[weights]?.start ?? null };
+  const found = { ...state, weights };
+  return { ...found, parameter: parameterOf(found)?.values ?? null };
 }
 
 /** Whether a number can be entered into a matrix. */
@@ -47,10 +57,10 @@ export function isEntry(value) {
 }
 
 /** Whether a normaliser takes this number; the temperature may be 0 and infinite. */
-export function isParameter(weights, value) {
-  const limits = PARAMETERS[weights];
+export function isParameter(state, value) {
+  const limits = parameterOf(state);
   if (!limits || value === null) return false;
-  if (weights === "softmax" && (value === HARD || value === UNIFORM)) return true;
+  if (state.weights === "softmax" && (value === HARD || value === UNIFORM)) return true;
   return value >= limits.low && value <= limits.high && (!limits.whole || Number.isInteger(value));
 }
 
@@ -135,14 +145,14 @@ export function readWorked(hash, first) {
     if (name === "exercise") found.exercise = value === "on";
     if (name === "query" && isPlace(value, first.allowed.length)) found.row = Number(value) - 1;
     if (name === "key" && isPlace(value, first.allowed[0].length)) found.column = Number(value) - 1;
-    if (name === "score" && SCORE_KINDS.includes(value)) found.kind = value;
+    if (name === "score" && scoreKinds(first).includes(value)) found.kind = value;
     if (name === "divisor" && (value === "root" || isDivisor(numberIn(value)))) found.divisor = value === "root" ? value : Number(value);
     if (name === "slope" && isSlope(numberIn(value))) found.slope = Number(value);
-    if (name === "weights" && Object.hasOwn(PARAMETERS, value)) found = withWeights(found, value);
+    if (name === "weights" && Object.hasOwn(first.formulas.weights, value)) found = withWeights(found, value);
     if (name === "parameter") parameter = value === "Infinity" ? UNIFORM : numberIn(value);
     if (name === "mask" || Object.hasOwn(first.numbers, name)) found = withCells(found, name, value);
   }
-  return isParameter(found.weights, parameter) ? { ...found, parameter } : found;
+  return isParameter(found, parameter) ? { ...found, parameter } : found;
 }
 
 function withCells(state, name, text) {

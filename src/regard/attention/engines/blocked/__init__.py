@@ -75,7 +75,7 @@ def forward(request: Request, *, compiled_parts: CompiledParts | None = None, si
         output = joined(output, output.new_full(output.shape[:2], -torch.inf, dtype=request.result_dtype))
     if not request.safe:
         for tile, at in unsafe_tiles(request, size):
-            result = tile_output(request, tile, at, *taken(request, tile), safe=False)
+            result = tile_output(request, tile, at, taken(request, tile), safe=False)
             output[tile.groups, tile.rows] = result.to(output.dtype)
         return output.unflatten(0, (batch, heads))
     for work in walk(request, compiled_parts=compiled_parts, size=size):
@@ -261,7 +261,7 @@ def tile_call(request: Request, tile: Tile, at: Index, parts: Differentiable, *,
 
     def call(query: Tensor, key: Tensor, value: Tensor, *changed: Tensor) -> Tensor:
         (given,) = parts.with_operands(*changed)
-        return tile_output(dataclasses.replace(request, parts=given), tile, at, query, key, value, safe=safe)
+        return tile_output(dataclasses.replace(request, parts=given), tile, at, (query, key, value), safe=safe)
 
     return call
 
@@ -419,7 +419,7 @@ def refuse_captured(request: Request) -> None:
     names = "`, `".join(user_parts)
     refusing = refusing_random_numbers(query.device, names) if request.differentiable else nullcontext()
     with torch.enable_grad(), refusing:
-        result = tile_output(bare, *first, *taken(bare, first[0]), safe=False)
+        result = tile_output(bare, *first, taken(bare, first[0]), safe=False)
     if result.requires_grad:
         raise ArgumentError(
             f"`{names}` computes with a tensor that requires grad but that it doesn't declare, so the tensor would get "

@@ -23,14 +23,14 @@ from regard.attention.sizes import Index
 __all__ = ["fill_empty", "isolated_pairs", "tile_output", "tile_weights"]
 
 
-def tile_output(
-    request: Request, tile: Tile, at: Index, query: Tensor, key: Tensor, value: Tensor, *, safe: bool
-) -> Tensor:
+def tile_output(request: Request, tile: Tile, at: Index, three: tuple[Tensor, Tensor, Tensor], *, safe: bool) -> Tensor:
     """The output of one tile, (group, row, value), with its log-sums if they are asked for.
 
     Args:
+        three: the tile's queries, keys and values, in float32 or wider.
         safe: nothing is hidden, or everything is finite and small.
     """
+    query, key, value = three
     scores, allowed, empty = _scores_and_empty_rows(request, tile, at, query, key, safe=safe)
     normaliser = select(request.parts.weights, at.head.flatten())
     weights = _normalised(normaliser, scores, allowed, empty)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["TileSummary", "seen", "summarise_tile"]
+__all__ = ["TileSummary", "WeightsTile", "seen", "summarise_tile"]
 
 
 class TileSummary(NamedTuple):
@@ -35,18 +35,10 @@ class TileSummary(NamedTuple):
     most: Tensor
 
 
-def summarise_tile(
-    weights: Tensor,
-    allowed: Tensor | None,
-    unmasked: slice,
-    keys: Tensor,
-    positions: Tensor,
-    cells: list[int],
-    top: int,
-) -> TileSummary:
-    """Compute the statistics of a tile of weights.
+class WeightsTile(NamedTuple):
+    """A tile of weights, and what its statistics are of.
 
-    Args:
+    Attributes:
         weights: (group, row, column), 0 where hidden.
         allowed: (group or 1, row, column), which pairs are allowed, or None for all.
         unmasked: columns that are known to be allowed for all rows.
@@ -55,6 +47,19 @@ def summarise_tile(
         cells: where each cell of columns starts, and where the last one ends.
         top: how many of the largest weights to find.
     """
+
+    weights: Tensor
+    allowed: Tensor | None
+    unmasked: slice
+    keys: Tensor
+    positions: Tensor
+    cells: list[int]
+    top: int
+
+
+def summarise_tile(tile: WeightsTile) -> TileSummary:
+    """Compute the statistics of a tile of weights."""
+    weights, allowed, unmasked, keys, positions, cells, top = tile
     shown = weights.abs()
     mass = shown.sum(-1)
     distances = (keys - positions.unsqueeze(-1)).abs()

@@ -17,12 +17,9 @@ from regard.attention.engines.blocked import indexed_tiles, taken, tile_call, un
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import Tile, TileSize
 from regard.attention.masks import allows
-from regard.attention.parts import Differentiable, is_builtin, optional_method
-from regard.attention.positions import Bias, Both, Position
-from regard.attention.positions.guided import GuidedBias
-from regard.attention.positions.offset_bias import OffsetBias
+from regard.attention.parts import Differentiable, declares, is_builtin, optional_method
+from regard.attention.positions import Both, Position
 from regard.attention.request import Request
-from regard.attention.scores import Bilinear, Cosine, Dot, ScaledDot
 from regard.attention.sizes import Index
 from regard.attention.user_parts import unwrapped
 from regard.attention.vjp import jvp
@@ -65,7 +62,7 @@ def tangent(request: Request, tangents: Sequence[Tensor | None], *, size: TileSi
 def _is_written_out(request: Request) -> bool:
     parts = request.parts
     return (
-        type(parts.score) in (Dot, ScaledDot, Bilinear, Cosine)
+        declares(type(parts.score), "inner_product")
         and is_builtin(type(unwrapped(parts.weights)))
         and optional_method(parts.weights, "vjp") is not None
         and not parts.log_sums
@@ -80,7 +77,7 @@ def _adds_constants(position: Position) -> bool:
         return _adds_constants(position.first) and _adds_constants(position.second)  # pyright: ignore
     if not is_builtin(kind):
         return False
-    return not position.acts_in_tiles or kind in (Bias, GuidedBias) or kind.scores is OffsetBias.scores
+    return not position.acts_in_tiles or optional_method(position, "adds_constants", "scores") is True
 
 
 def _written_out(request: Request, tangents: Sequence[Tensor], size: TileSize | None) -> Any:

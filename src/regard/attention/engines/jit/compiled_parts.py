@@ -34,8 +34,8 @@ def parts(parts: Parts) -> Parts:
 
 def drop(weights: Tensor, at: Index, fraction: float, seed: int) -> Tensor:
     """The weights with a fraction of them set to 0 and the others scaled up, in place."""
-    indices = (index.flatten() for index in (at.batch, at.head, at.query, at.key))
-    return dropout.drop(weights.contiguous(), fraction, seed, *indices)
+    indices = at.batch.flatten(), at.head.flatten(), at.query.flatten(), at.key.flatten()
+    return dropout.drop(weights.contiguous(), fraction, seed, indices)
 
 
 @dataclass(frozen=True)

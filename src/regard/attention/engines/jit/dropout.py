@@ -11,22 +11,20 @@ __all__ = ["drop", "hash_increments", "initial_state", "mix", "threshold_and_sca
 _CHUNK = 2**15  # numbers in a chunk of work
 
 
-def drop(weights: Tensor, dropout: float, seed: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+def drop(weights: Tensor, dropout: float, seed: int, indices: tuple[Tensor, Tensor, Tensor, Tensor]) -> Tensor:
     """Multiply the weights (group, row, column), in place, by 0 where dropped and by 1 / (1 - dropout) where kept.
 
     Args:
         weights: contiguous, float32 or float64, on the CPU.
         dropout: the fraction of weights that are dropped.
         seed: determines which weights are dropped.
-        batch: (group,), the item of each group; integers, as below.
-        head: (group,), its head.
-        query: (row,), the query of each row.
-        key: (column,), the key of each column.
+        indices: integers: of each group its item and its head, both (group,); of each row its query, (row,); of each
+            column its key, (column,).
     """
     if weights.numel():
         rows = weights.shape[0] * weights.shape[1]
         grain = max(1, _CHUNK // weights.shape[2])
-        increments = (hash_increments(index) for index in (batch, head, query, key))
+        increments = (hash_increments(index) for index in indices)
         _drop(
             rows,
             grain,

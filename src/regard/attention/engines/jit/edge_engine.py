@@ -7,10 +7,10 @@ from torch import Tensor
 
 from regard.attention.engines.jit import edge_attention
 from regard.attention.engines.jit.edge_attention import PairIndices, Problem
-from regard.attention.parts import operands
+from regard.attention.parts import declares, operands
 from regard.attention.reduction import ReducedGradients
 from regard.attention.request import Request
-from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
+from regard.attention.scores import Additive
 from regard.attention.weights import Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax
 
 __all__ = ["backward", "forward", "refuse"]
@@ -21,7 +21,7 @@ _NAMES = {Softmax: "softmax", Relu: "relu", Sigmoid: "sigmoid", Hard: "hard", En
 def refuse(request: Request) -> str | None:
     """Why the kernel along edges can't run this request, or None."""
     parts = request.parts
-    if type(parts.score) not in (Dot, ScaledDot, Cosine, Bilinear, Additive):
+    if not declares(type(parts.score), "inner_product") and type(parts.score) is not Additive:
         return "along edges it computes only inner products and additive scores"
     weights = parts.weights
     if type(weights) not in _NAMES:

@@ -5,9 +5,8 @@ import torch
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
-from torch import Tensor
 
-from regard.attention.engines.blocked.summaries import TileSummary, seen
+from regard.attention.engines.blocked.summaries import TileSummary, WeightsTile, seen
 from regard.attention.engines.jit.compiling import compiled, parallel_for, threads
 from regard.attention.engines.jit.entmax import maximum
 from regard.attention.engines.jit.logarithm import logarithm
@@ -20,16 +19,9 @@ _ROWS = 8  # in a chunk of work; each chunk has its own sums of the columns
 _CHUNK = 512
 
 
-def summarise_tile(
-    weights: Tensor,
-    allowed: Tensor | None,
-    unmasked: slice,
-    keys: Tensor,
-    positions: Tensor,
-    cells: list[int],
-    top: int,
-) -> TileSummary:
+def summarise_tile(tile: WeightsTile) -> TileSummary:
     """`blocked.summaries.summarise_tile` for float32 and float64 on the CPU."""
+    weights, allowed, unmasked, keys, positions, cells, top = tile
     groups, rows, columns = weights.shape
     count = seen(weights, allowed, unmasked).expand(groups, rows)
     chunks = -(-rows // _ROWS)

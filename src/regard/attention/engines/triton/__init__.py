@@ -18,7 +18,7 @@ from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reducti
 from regard.attention.engines import blocked
 from regard.attention.engines.blocked.costs import counted
 from regard.attention.engines.triton.edges import graph_of, launcher, on_device_of
-from regard.attention.parts import operands
+from regard.attention.parts import declares, operands
 from regard.attention.pieces import MaskPiece, NormaliserPiece, PositionPiece, ScorePiece, piece_of
 from regard.attention.positions import Bias, Both, Position
 from regard.attention.positions.alibi import Slopes
@@ -29,7 +29,7 @@ from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.precision import wide_dtype
 from regard.attention.reduction import Gradients
 from regard.attention.request import Request
-from regard.attention.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
+from regard.attention.scores import Additive
 from regard.attention.user_parts import unwrapped
 from regard.attention.weights import Budget, Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax, TopK
 
@@ -106,10 +106,10 @@ def lacks(request: Request) -> str | None:
     """Which part of a request has no kernel, wherever the request is; or None."""
     parts = request.parts
     for name, part, known in (
-        ("score", parts.score, (Dot, ScaledDot, Additive, Bilinear, Cosine)),
-        ("normaliser", parts.weights, _NORMALISERS),
+        ("score", parts.score, type(parts.score) is Additive or declares(type(parts.score), "inner_product")),
+        ("normaliser", parts.weights, type(parts.weights) in _NORMALISERS),
     ):
-        if type(part) not in known:
+        if not known:
             own = unwrapped(part)
             piece = piece_of(name, own)
             if piece is None:
