@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from regard.cli.compared import Other
     from regard.cli.html_page import HtmlPage
     from regard.inspection import Case, Record
-    from regard.inspection.views.story import Story
+    from regard.inspection.views.facts import Facts
 
 __all__ = ["see"]
 
@@ -281,7 +281,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
 
 
-def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
+def _as_json(record: "Record", told: "Facts") -> dict[str, Any]:
     """The story as plain values. Positions count from 1."""
     items = []
     for number, (text, weight) in enumerate(zip(record.items, told.weights, strict=True)):

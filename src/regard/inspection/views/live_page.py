@@ -7,11 +7,11 @@ from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record import Record
 from regard.inspection.views.comparison import comparison_of, has_head
-from regard.inspection.views.comparison_data import comparison_data
 from regard.inspection.views.comparison_page import difference_table, page_of, titles_of
-from regard.inspection.views.page_data import page_data
+from regard.inspection.views.page_data import comparison_data, page_data
 from regard.inspection.views.story import story
 from regard.page import Heading, Page, as_live_html
+from regard.page.messages import say
 
 __all__ = ["live_page", "save_page"]
 
@@ -116,7 +116,7 @@ def _compared(
     if still is None:
         table = Page("", tuple(difference_table(found, layer, head)))
         stories = _stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
-        still = Page.of("A and B, and what differs", page_of(found, names), table, stories)
+        still = Page.of(say("both"), page_of(found, names), table, stories)
     places = [None if each is None else each + 1 for each in found.places]
     there = has_head(against, layer, head)
     first = layer, head, places[0]

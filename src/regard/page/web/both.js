@@ -2,16 +2,16 @@
 import { MOST_SHOWN } from "./answers.js";
 import { differenceHeads } from "./difference_heads.js";
 import { differenceMap } from "./difference_map.js";
-import { differenceSentence } from "./difference_sentence.js";
 import { differenceTable } from "./difference_table.js";
 import { clipped, h, token } from "./dom.js";
+import { differenceSentence } from "./facts.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
 import { placeAt } from "./view.js";
 import { pairsOf } from "./pairs.js";
 import { sideMark } from "./sides.js";
 import { stepsView } from "./steps.js";
-import { nounOf, wordsOf } from "./words.js";
+import { inputNameOf, nounOf, wordsOf } from "./words.js";
 
 const MANY_KEYS = 40;
 
@@ -101,28 +101,28 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
     both.forEach((each, side) => {
       const { name, nothing, title, walk, show, step } = sides[side], letter = "AB"[side];
-      const layer = each.usesPooling ? words.pooling : words.layerOf(each.number + 1, each.data.layers.length);
-      const head = each.layer.heads === 1 ? "" : each.head === null ? words.average(each.layer.heads) : words.headOf(each.head + 1, each.layer.heads);
+      const layer = each.usesPooling ? words.pooling : words.layerOf({ layer: each.number + 1, count: each.data.layers.length });
+      const head = each.layer.heads === 1 ? "" : each.head === null ? words.average({ count: each.layer.heads }) : words.headOf({ head: each.head + 1, count: each.layer.heads });
       name.replaceChildren(sideMark(side), " ", h("strong", {}, token(clipped(each.data.title, 120))),
         ...[each.data.model === each.data.title ? "" : each.data.model, each.absent === "layer" ? "" : layer, each.absent === "layer" ? "" : head]
           .filter(Boolean).map((text) => ` · ${text}`));
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
-      nothing.textContent = !each.absent ? "" : each.absent === "layer" ? words.noLayer(letter)
-        : words.noPartner(nounOf(each.data.noun, state.lang), letter);
+      nothing.textContent = !each.absent ? "" : each.absent === "layer" ? words.noLayer({ side: letter })
+        : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
       nothing.hidden = !each.absent;
       show(each);
       const told = !each.absent && each.key >= 0;
       walk.hidden = !told;
       if (told) step(each);
-      else title.textContent = each.absent === "layer" ? words.noLayer(letter) : words.noPartner(nounOf(each.data.noun, state.lang), letter);
+      else title.textContent = each.absent === "layer" ? words.noLayer({ side: letter }) : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
       title.prepend(sideMark(side), " ");
       titles[side].title.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
       titles[side].box.hidden = each.absent === "layer";
-      titles[side].absent.textContent = each.absent === "layer" ? words.noLayer(letter) : "";
+      titles[side].absent.textContent = each.absent === "layer" ? words.noLayer({ side: letter }) : "";
       if (each.absent !== "layer") maps[side](each);
       else highs[side] = 0;
     });
-    stepsTitle.textContent = words.steps(words.aWeight);
+    stepsTitle.textContent = words.steps({ weight: words.aWeight });
     differenceTitle.replaceChildren(h("span", { class: "mark" }, "B − A"), ` ${words.differenceMap}`);
     table(view);
     pictures(view);
@@ -131,21 +131,32 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
 }
 
 /** What can't be compared, and why, in sentences. */
-function notesOf({ both, state }, { pairs, against }) {
-  const words = wordsOf(state.lang), noun = (side, many = true) => nounOf(both[side].data.noun, state.lang, many), found = [];
-  const counts = both.map(({ data }) => data.items.length);
-  if (against.obstacle) found.push(words.obstacle[against.obstacle](against.kinds, counts, [noun(0), noun(1)]));
+function notesOf({ both, state: { lang } }, { pairs, against }) {
+  const words = wordsOf(lang), found = [];
+  const counted = (count, noun) => words.counted({ count, noun: nounOf(noun, lang, count !== 1) });
+  if (against.obstacle === "kinds") {
+    const [one, other] = against.kinds.map((each) => inputNameOf(each, lang));
+    found.push(words.differentKinds({ one, other }));
+  } else if (against.obstacle === "sizes") {
+    const [one, other] = both.map(({ data }) => counted(data.items.length, data.noun));
+    found.push(words.differentSizes({ one, other }));
+  } else if (against.obstacle) found.push(words.differentQueries);
   else {
-    const alone = [1, 0].map((side) => pairs.items.filter((pair) => pair[side] === null).length);
-    if (alone[0] + alone[1]) found.push(words.alone(alone, [0, 1].map((side) => noun(side, alone[side] !== 1))));
-    const written = [1, 0].map((side) => pairs.queries.filter((pair) => pair[side] === null).length);
-    const other = both[0].data.queries !== null;
-    if (other && written[0] + written[1]) found.push(words.alone(written, [0, 1].map((side) => nounOf("piece", state.lang, written[side] !== 1))));
+    found.push(...aloneOf(pairs.items, both.map(({ data }) => data.noun), lang));
+    if (both[0].data.queries !== null) found.push(...aloneOf(pairs.queries, ["piece", "piece"], lang));
   }
-  const layers = both.map(({ data }) => data.layers.length);
-  if (layers[0] !== layers[1]) found.push(words.otherLayers(...layers));
+  const [count, other] = both.map(({ data }) => data.layers.length);
+  if (count !== other) found.push(words.otherLayers({ count, other }));
   if (both[0].kind !== both[1].kind) found.push(words.otherKinds);
   const measured = both.map(({ data }) => data.outcomes.hidden !== null);
-  if (measured[0] !== measured[1]) found.push(words.unmeasured(measured[0] ? "B" : "A"));
+  if (measured[0] !== measured[1]) found.push(words.unmeasured({ side: measured[0] ? "B" : "A" }));
   return found;
+}
+
+// What has no partner, in a sentence.
+function aloneOf(pairs, nouns, lang) {
+  const words = wordsOf(lang), counts = [1, 0].map((side) => pairs.filter((pair) => pair[side] === null).length);
+  const items = counts.map((count, side) => count
+    && words.aloneIn({ count, noun: nounOf(nouns[side], lang, count !== 1), side: "AB"[side] })).filter(Boolean);
+  return items.length ? [words.alone({ items: items.join(words.and), count: counts[0] + counts[1] })] : [];
 }

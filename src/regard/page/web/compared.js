@@ -1,6 +1,7 @@
 // Attended beside mattered: a row an item, one scale for each of the two.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped, h, titleOf, token } from "./dom.js";
+import { missingText } from "./left_out.js";
 import { effectText, percent, probability } from "./numbers.js";
 import { changeSize, fullChange, orZero, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
@@ -18,7 +19,7 @@ export function comparedView(root, choose) {
   return (view) => {
     const { data, weights, hidden, names, kind, state } = view, words = wordsOf(state.lang);
     if (!weights) {
-      root.replaceChildren(h("p", {}, words.missing(view)));
+      root.replaceChildren(h("p", {}, missingText(view)));
       return;
     }
     const rows = withKey(chosen(weights, hidden, kind), view.key), third = hidden.length > 0 && kind !== "vectors";
@@ -45,7 +46,7 @@ export function comparedView(root, choose) {
     root.replaceChildren(
       h("table", { class: "compared" },
         h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))), h("tbody", {}, body)),
-      ...(others ? [h("p", { class: "quiet" }, view.least === null ? words.others(others) : restOf(view))] : []),
+      ...(others ? [h("p", { class: "quiet" }, view.least === null ? words.others({ count: others }) : restOf(view))] : []),
       ...(hidden.length ? [] : [h("p", { class: "quiet" }, words.noEffects)]));
   };
 }
@@ -53,8 +54,8 @@ export function comparedView(root, choose) {
 // What is known of a row of which the page holds the largest weights.
 function restOf({ weights, state, least }) {
   const largest = weights.filter((each) => each > 0);
-  return wordsOf(state.lang).rest(largest.length, percent(largest.reduce((a, b) => a + b, 0)),
-    weights.filter(Number.isNaN).length, percent(least));
+  return wordsOf(state.lang).rest({ count: largest.length, sum: percent(largest.reduce((a, b) => a + b, 0)),
+    others: weights.filter(Number.isNaN).length, least: percent(least) });
 }
 
 // A bar with its number after it; the longest bar leaves room for a number of so many characters.

@@ -73,7 +73,7 @@ export function differenceHeads(root, choose, pairs, signal) {
       const said = [pattern, without].filter(Boolean).join(", ");
       return said && [" · ", sideMark(side), ` ${said}`];
     });
-    line.append(h("strong", {}, tile.name), ...(tile.gap === null ? [] : [` · ${words.moved(percent(tile.gap))}`]),
+    line.append(h("strong", {}, tile.name), ...(tile.gap === null ? [] : [` · ${words.moved({ share: percent(tile.gap) })}`]),
       ...parts.filter(Boolean).flat());
   }
 
@@ -120,7 +120,7 @@ export function differenceHeads(root, choose, pairs, signal) {
     const lines = Array.from({ length: count }, (_, layer) => {
       const most = Math.max(...records.map(({ layers }) => layers[layer]?.heads ?? 0));
       const heads = [...(most === 1 ? [] : [null]), ...Array(most).keys()];
-      return h("div", { class: "layer", role: "group", "aria-label": words.layerOf(layer + 1, count) },
+      return h("div", { class: "layer", role: "group", "aria-label": words.layerOf({ layer: layer + 1, count }) },
         h("span", { class: "name" }, String(layer + 1)), h("div", { class: "tiles", style: { "--count": heads.length } }, heads.map((head) => tile(layer, head))));
     });
     const pooled = both.every(({ data }) => data.pooling && data.outcomes.places.some(({ query }) => query === null));

@@ -5,7 +5,6 @@ import { fromOverview } from "./heads.js";
 import { cropped } from "./map.js";
 import { drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { percent } from "./numbers.js";
-import { namesOfPair } from "./pairs.js";
 import { signedPercent } from "./sides.js";
 import { cells } from "./tiles.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
@@ -98,7 +97,7 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
     const rows = pooled ? [[0, 0]] : complete(pairs.pairs.queries, "top", "bottom");
     const columns = complete(pairs.pairs.items, "left", "right");
     if (!rows.length || !columns.length || both.some((each) => (each.layer.queries === 1) !== pooled)) return null;
-    if (Math.max(rows.length, columns.length) > MOST_CELLS) return words.tooMany(MOST_CELLS);
+    if (Math.max(rows.length, columns.length) > MOST_CELLS) return words.tooMany({ most: MOST_CELLS });
     if (both.some((each) => known(each.layer, each.head) !== "all")) return words.tooLittle;
     const found = both.map((each, side) => {
       const sums = new Float64Array(rows.length * columns.length), part = { mask: sharedMask(each.layer, each.head), keys: each.layer.keys };
@@ -122,7 +121,7 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
     shown = next;
     canvas.hidden = legend.hidden = false;
     const { tall, wide } = next.found;
-    note.textContent = tall * wide > 1 ? wordsOf(view.state.lang).joined(tall, wide) : "";
+    note.textContent = tall * wide > 1 ? wordsOf(view.state.lang).joined({ tall, wide }) : "";
     paintAll();
     tell();
   }
@@ -152,7 +151,7 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
   function nameOf(window, kind, i) {
     if (kind === "queries" && view.both[0].layer.queries === 1) return view.both[0].place.name;
     const list = (kind === "queries" ? window.list?.rows : window.list?.columns) ?? pairs.pairs[kind];
-    return namesOfPair(list[i], view.both.map(({ data }) => data), kind).join(" / ");
+    return pairs.namesOf(list[i], kind).join(" / ");
   }
 
   // Those of the rows and columns in the window.
@@ -221,11 +220,12 @@ export function differenceMap(root, choose, pairs, tiles, pointed) {
     const span = (kind, first, size, last) => (size === 1 ? nameOf(window, kind, first)
       : `${nameOf(window, kind, first)} … ${nameOf(window, kind, Math.min(last, first + size) - 1)}`);
     const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
-    const name = `${words.query(span("queries", query, found.tall, window.bottom))} ` +
+    const name = `${words.query({ name: span("queries", query, found.tall, window.bottom) })} ` +
       `${span("items", key, found.wide, window.right)}: `;
     if (!(cell in found.sums)) return "";
     if (found.sums[cell] === HIDDEN) return name + words.masked;
-    return name + words.inBoth(...found.both.map((each) => percent(zeroed(each[cell]))), signedPercent(found.sums[cell]));
+    const [one, other] = found.both.map((each) => percent(zeroed(each[cell])));
+    return name + words.inBoth({ one, other, gap: signedPercent(found.sums[cell]) });
   }
 
   function move(down, right) {

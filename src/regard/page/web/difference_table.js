@@ -2,8 +2,8 @@
 import { MOST_SHOWN } from "./answers.js";
 import { chosen } from "./compared.js";
 import { clipped, h, token } from "./dom.js";
+import { missingText } from "./left_out.js";
 import { effectText, percentChange, probability } from "./numbers.js";
-import { namesOfPair } from "./pairs.js";
 import { changeSize, fullChange, orZero, weightText } from "./view.js";
 import { twoLines } from "./sides.js";
 import { nounOf, wordsOf } from "./words.js";
@@ -17,7 +17,7 @@ export function differenceTable(root, choose, pairs) {
     const hidden = (row) => at(row, (each, i) => each.hidden[i] ?? null);
     const known = [...list.keys()].filter((row) => weights(row).some((each) => each !== null));
     if (!known.length) {
-      root.replaceChildren(h("p", {}, words.missing(both.find((each) => !each.absent) ?? view)));
+      root.replaceChildren(h("p", {}, missingText(both.find((each) => !each.absent) ?? view)));
       return;
     }
     const largest = (numbers) => Math.max(0, ...numbers.map(orZero));
@@ -39,8 +39,8 @@ export function differenceTable(root, choose, pairs) {
       const gap = found.includes(null) ? NaN : found[1] - found[0];
       return h("tr", { "data-key": row, class: row === own ? "key" : "", onclick: go },
         h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `row ${row}`, onclick: go },
-          namesOfPair(list[row], records).flatMap((each, i) => [i ? " / " : "", token(each)])),
-        alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn("AB"[1 - alone]))),
+          pairs.namesOf(list[row]).flatMap((each, i) => [i ? " / " : "", token(each)])),
+        alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn({ side: "AB"[1 - alone] }))),
         h("td", {}, twoLines(found.map((each, i) => (each === null ? null
           : [lineBar(each / high, "weight"), weightText(both[i], list[row][i])])))),
         h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : percentChange(...found)),
@@ -54,7 +54,7 @@ export function differenceTable(root, choose, pairs) {
     root.replaceChildren(
       h("table", { class: "compared two" }, h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))),
         h("tbody", {}, body)),
-      ...(others ? [h("p", { class: "quiet" }, words.others(others))] : []),
+      ...(others ? [h("p", { class: "quiet" }, words.others({ count: others }))] : []),
       ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]));
   };
 }

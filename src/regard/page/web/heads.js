@@ -88,7 +88,7 @@ export function headsView(root, choose, signal) {
     const rows = data.layers.map((layer, number) => {
       const heads = [...(layer.heads === 1 ? [] : [null]), ...Array(layer.heads).keys()];
       const pictures = heads.map((head) => tile(layer, number, head, words, state.lang, drawLater));
-      return h("div", { class: "layer", role: "group", "aria-label": words.layerOf(number + 1, data.layers.length) },
+      return h("div", { class: "layer", role: "group", "aria-label": words.layerOf({ layer: number + 1, count: data.layers.length }) },
         h("span", { class: "name" }, String(number + 1)),
         h("div", { class: "tiles", style: { "--count": heads.length } }, pictures));
     });

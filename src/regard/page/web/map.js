@@ -3,6 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { scaleOf } from "./colours.js";
 import { clipped, h } from "./dom.js";
 import { fromOverview, highOf } from "./heads.js";
+import { missingText } from "./left_out.js";
 import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { percent } from "./numbers.js";
 import { cells, cellsOfTop } from "./tiles.js";
@@ -86,7 +87,7 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
     whole.textContent = words.whole;
     buttons.hidden = Math.max(layer.queries, layer.keys) <= 16;
     canvas.classList.toggle("zoomed", view.state.window !== null);
-    canvas.setAttribute("aria-label", `${words.map(nounOf(view.data.noun, view.state.lang, true))}: ${words.mapNote}`);
+    canvas.setAttribute("aria-label", `${words.map({ noun: nounOf(view.data.noun, view.state.lang, true) })}: ${words.mapNote}`);
     lookAt(windowOf(view), true);
   };
   /** Draw the same again, on a scale that has changed. */
@@ -113,7 +114,7 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
     } else {
       shown = null;
       canvas.hidden = true;
-      note.textContent = wordsOf(view.state.lang).missing(view);
+      note.textContent = missingText(view);
       legend.replaceChildren();
       line.textContent = "";
     }
@@ -123,8 +124,8 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
     canvas.hidden = false;
     shown = { found, window, asked: wanted, high: scaled(highOf(found)) };
     const { tall, wide } = found, words = wordsOf(view.state.lang), said = [];
-    if (tall * wide > 1) said.push(words.joined(tall, wide));
-    if (kind === "overview" && view.layer.rows_taken < tall) said.push(words.taken(view.layer.rows_taken, tall));
+    if (tall * wide > 1) said.push(words.joined({ tall, wide }));
+    if (kind === "overview" && view.layer.rows_taken < tall) said.push(words.taken({ rows: view.layer.rows_taken, tall }));
     if (kind === "largest") said.push(words.largestOnly);
     note.textContent = said.join(" ");
     draw();
@@ -150,7 +151,7 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
     const words = wordsOf(view.state.lang);
     legend.replaceChildren(`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }), ` ${percent(high)}`,
       ...(found.sums.includes(HIDDEN) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []),
-      ...(dots ? [" · ", h("span", { class: "dot", "aria-hidden": "true" }), ` ${words.dot(percent(dots))}`] : []));
+      ...(dots ? [" · ", h("span", { class: "dot", "aria-hidden": "true" }), ` ${words.dot({ share: percent(dots) })}`] : []));
   }
 
   // The query of the chosen item, if it has a row.
@@ -237,9 +238,9 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
       : `${named(labels, first)} … ${named(labels, Math.min(labels.length, first + size) - 1)}`);
     const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
     const value = found.sums[cell], single = found.tall * found.wide === 1;
-    return `${words.query(span(names.rows, query, found.tall))} ${span(names.columns, key, found.wide)}: ` +
+    return `${words.query({ name: span(names.rows, query, found.tall) })} ${span(names.columns, key, found.wide)}: ` +
       `${value === HIDDEN ? words.masked : percent(value)}` +
-      `${single || value === HIDDEN ? "" : `, ${words.largestOne(percent(found.most[cell]))}`}`;
+      `${single || value === HIDDEN ? "" : `, ${words.largestOne({ share: percent(found.most[cell]) })}`}`;
   }
 
   // By cells; beyond the edge of the window the window goes along.
