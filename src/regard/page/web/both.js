@@ -1,13 +1,13 @@
 // The parts of the page of two records: each is drawn for both, with one cursor and one scale, and what differs.
 import { MOST_SHOWN } from "./answers.js";
 import { differenceHeads } from "./difference_heads.js";
-import { differenceMap } from "./difference_map.js";
 import { differenceTable } from "./difference_table.js";
 import { clipped, h, token } from "./dom.js";
 import { differenceSentence } from "./facts.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
-import { placeAt } from "./view.js";
+import { differenceCells } from "./map_differences.js";
+import { weightCells } from "./map_weights.js";
 import { pairsOf } from "./pairs.js";
 import { sideMark } from "./sides.js";
 import { stepsView } from "./steps.js";
@@ -62,7 +62,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     const title = h("h3", { class: "quiet" }), box = h("div", { "data-side": side }), absent = h("p", { class: "quiet" });
     titles.push({ title, absent, box });
     map.append(h("div", {}, title, box, absent));
-    maps.push(mapView(box, on(side, choose), (number, ...asked) => tiles(side, number, ...asked), scaled(side)));
+    maps.push(mapView(box, on(side, choose), weightCells((...asked) => tiles(side, ...asked), scaled(side))));
     box.addEventListener("lit", (event) => {
       lit(side)(event);
       point(side, event.detail.pair ?? null);
@@ -72,13 +72,12 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
   const differenceTitle = h("h3", { class: "quiet" }), differenceBox = h("div", { "data-side": "difference" });
   map.append(h("div", {}, differenceTitle, differenceBox));
   map.classList.add("maps");
-  const difference = differenceMap(differenceBox, ({ query, key }) => {
-    const place = view.both[0].pooled ? -1 : placeAt(view.both[0].data, query);
-    choose({ side: 0, key, ...(place < 0 ? {} : { place }) });
-  }, pairs, tiles, (pair) => {
+  const difference = mapView(differenceBox, on(0, choose), differenceCells(pairs, tiles));
+  differenceBox.addEventListener("lit", (event) => {
+    const { pair } = event.detail;
+    lit(0)(event);
     maps[0].point(pair);
     maps[1].point(pair && partnerOf(0, pair));
-    page.dispatchEvent(new CustomEvent("lit", { detail: { key: pair && pairs.indexOf("items", 0, pair.key) } }));
   });
   let view = null;
 
@@ -90,7 +89,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
 
   function point(side, pair) {
     maps[1 - side].point(pair && partnerOf(side, pair));
-    difference.point(side, pair);
+    difference.point(pair, side);
   }
 
   const table = differenceTable(compared, choose, pairs), pictures = differenceHeads(heads, choose, pairs, signal);
@@ -126,7 +125,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     differenceTitle.replaceChildren(h("span", { class: "mark" }, "B − A"), ` ${words.differenceMap}`);
     table(view);
     pictures(view);
-    difference(view);
+    difference({ ...both[0], both, state });
   }];
 }
 

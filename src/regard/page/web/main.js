@@ -9,6 +9,7 @@ import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { leftOut } from "./left_out.js";
 import { mapView } from "./map.js";
+import { weightCells } from "./map_weights.js";
 import { changed, firstState, hashOf, readState } from "./state.js";
 import { stepsView } from "./steps.js";
 import { tilesOf } from "./threads.js";
@@ -59,7 +60,7 @@ export function start(all, signal, bothOf = null) {
 
   const views = both ? both.views({ page, items, compared, heads, map, steps, stepsTitle: stepsPart.title }, choose, peek, tiles, signal)
     : [inputView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
-    mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
+    mapView(map, choose, weightCells((...asked) => tiles(state.record, ...asked))), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
     if (key !== null) page.querySelector(`tr[data-key="${key}"]`)?.classList.add("lit");

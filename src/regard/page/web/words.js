@@ -25,12 +25,16 @@ function hasPlaces(message) {
 export function messageParts(lang, name, values = {}) {
   const found = MESSAGES.messages[name][lang], template = found.one === undefined ? found : values.count === 1 ? found.one : found.other;
   const pieces = template.split(PLACE), parts = [];
+  const add = ([text, kind]) => {
+    if (!kind && parts.length && !parts.at(-1)[1]) parts.at(-1)[0] += text;
+    else if (text) parts.push([text, kind]);
+  };
   for (let i = 0; i < pieces.length; i += 3) {
-    if (pieces[i]) parts.push([pieces[i], ""]);
+    add([pieces[i], ""]);
     if (i + 1 === pieces.length) break;
     const value = values[pieces[i + 1]], kind = pieces[i + 2] ?? "";
-    if (Array.isArray(value)) parts.push(...value);
-    else if (value !== "") parts.push(kind === "," ? [value.toLocaleString("en"), ""] : [String(value), kind]);
+    if (Array.isArray(value)) value.forEach(add);
+    else add(kind === "," ? [value.toLocaleString("en"), ""] : [String(value), kind]);
   }
   return parts;
 }
