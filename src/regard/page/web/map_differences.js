@@ -1,7 +1,7 @@
 // The cells of a map of differences: purple where a weight is smaller in B, green where it is larger.
 import { colourNamed } from "./colours.js";
 import { h } from "./dom.js";
-import { fromOverview } from "./heads.js";
+import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
 import { percent } from "./numbers.js";
 import { signedPercent } from "./sides.js";

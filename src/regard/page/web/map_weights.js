@@ -1,7 +1,7 @@
 // The cells of a map of weights, from the whole map down to single pairs.
 import { colourOf, scaleOf } from "./colours.js";
 import { h } from "./dom.js";
-import { fromOverview, highOf, imageOf } from "./heads.js";
+import { fromOverview, highOf, imageOf } from "./thumbnails.js";
 import { missingText } from "./left_out.js";
 import { percent } from "./numbers.js";
 import { cells, cellsOfTop } from "./tiles.js";

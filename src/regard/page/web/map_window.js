@@ -9,8 +9,10 @@ const STILL = 5;
 const TURN = 80;
 
 /** The window that is looked at. */
-export function windowOf({ layer, state }) {
-  return state.window || { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
+export function windowOf({ layer, state: { window } }) {
+  // One of a layer may be larger than the row of the pooling.
+  if (window && window.bottom <= layer.queries) return window;
+  return { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
 }
 
 /** What changes the window of a map: buttons, keys, wheel and pointer; `map` is what they need of it. */
