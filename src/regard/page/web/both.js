@@ -1,7 +1,7 @@
 // The parts of the page of two records: each is drawn for both, with one cursor and one scale, and what differs.
 import { MOST_SHOWN } from "./answers.js";
+import { comparedView } from "./compared.js";
 import { headsOfBoth } from "./difference_heads.js";
-import { differenceTable } from "./difference_table.js";
 import { clipped, h, token } from "./dom.js";
 import { differenceSentence } from "./facts.js";
 import { headsView } from "./heads.js";
@@ -93,7 +93,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     difference.point(pair, side);
   }
 
-  const table = differenceTable(compared, choose, pairs), pictures = headsView(heads, choose, signal, headsOfBoth(pairs));
+  const table = comparedView(compared, choose, pairs), pictures = headsView(heads, choose, signal, headsOfBoth(pairs));
   return [(next) => {
     view = next;
     const { both, state } = view, words = wordsOf(state.lang);

@@ -15,9 +15,10 @@ import { wordsOf } from "./words.js";
  * source:
  *   name, zooms: the map's name, and whether one can look closer;
  *   title(view): what the map shows;
- *   look(view, window, later, show): calls `show` with {found, window, high, notes}: cells, as `tiles.js` makes them, where
- *     they are, a function of the number that has the full colour, and sentences; without cells the sentences say why.
- *     It may call it again, with more exact cells, if `later`;
+ *   look(view, window, later, show): calls `show` with {found, window, most, notes}: cells, as `tiles.js` makes them, where
+ *     they are, the largest number that is drawn, and sentences; without cells the sentences say why. It may call it again,
+ *     with more exact cells, if `later`;
+ *   scaled(most): a function of the number that has the full colour;
  *   palette(root, high): how cells are coloured and written, as `drawCells` takes it;
  *   names(view, window): those of the rows and columns;
  *   said(words, found, cell): the number of a cell in words;
@@ -72,7 +73,7 @@ export function mapView(root, choose, source) {
   }
 
   function show(next) {
-    shown = next.found ? next : null;
+    shown = next.found ? { ...next, high: source.scaled(next.most) } : null;
     canvas.hidden = legend.hidden = !shown;
     note.textContent = next.notes.join(" ");
     pointAt(shown && cursor);

@@ -20,6 +20,7 @@ const PAIRS_LATER = 2 ** 24;
 export function differenceCells(pairs, tiles) {
   return {
     name: "difference",
+    scaled: (high) => () => high,
     title: ({ state }) => wordsOf(state.lang).differenceMap,
     look(view, window, later, show) {
       const words = wordsOf(view.state.lang), none = (why = words.noDifference) => show({ found: null, notes: [why] });
@@ -27,7 +28,7 @@ export function differenceCells(pairs, tiles) {
         const sums = a.sums.map((one, i) => (one === HIDDEN && b.sums[i] === HIDDEN ? HIDDEN : zeroed(b.sums[i]) - zeroed(one)));
         const high = sums.reduce((most, each) => (Number.isFinite(each) ? Math.max(most, Math.abs(each)) : most), 1e-9);
         const { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
-        show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, high: () => high, notes });
+        show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
       if (view.both.some(({ absent }) => absent === "layer")) none();
       else (pairs.same ? aligned : gathered)(view, window, give, none);

@@ -24,14 +24,14 @@ const LEAST_NUMBERED = 30;
  */
 export function weightCells(tiles, scaled = (high) => () => high) {
   return {
-    name: "map", zooms: true,
+    name: "map", zooms: true, scaled,
     title: ({ data, state: { lang } }) => wordsOf(lang).map({ noun: nounOf(data.noun, lang, true) }),
     look(view, window, later, show) {
       const { layer, head } = view, there = known(layer, head), heads = headsOf(layer, head), words = wordsOf(view.state.lang);
       const size = [window.bottom - window.top, window.right - window.left], pairs = heads.length * size[0] * size[1];
       const give = (found, its = window, ...notes) => {
         const { tall, wide } = found, joined = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
-        show({ found, window: its, high: scaled(highOf(found)), notes: [...joined, ...notes] });
+        show({ found, window: its, most: highOf(found), notes: [...joined, ...notes] });
       };
       if (there === "all" && (pairs <= AT_ONCE || !layer.overview && pairs <= AT_MOST)) give(cells(layer, heads, window, CELLS, CELLS));
       else if (there === "largest" && Math.max(...size) <= CELLS) {
