@@ -12,10 +12,11 @@ from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes
 from regard.inspection.record import Record
 from regard.inspection.views.answered import answered
+from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.comparison import RecordDifference
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import head_names, largest_difference
-from regard.inspection.views.kept_weights import kept_weights
+from regard.inspection.views.kept_weights import First, kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
@@ -34,11 +35,7 @@ _SMALL = 2**19
 def page_data(
     records: Sequence[Record],
     titles: Sequence[str] = ("",),
-    *,
-    layer: int | None = None,
-    head: int | None = None,
-    query: int | None = None,
-    each_shown: Sequence[tuple[int | None, int | None, int | None]] = (),
+    *chosen: Chosen,
     most_bytes: int = MOST_BYTES,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[dict[str, Any], Arrays]:
@@ -49,8 +46,7 @@ def page_data(
     Args:
         records: the records, of which one is shown at a time.
         titles: the name of each.
-        layer, head, query: what is shown first, as in `story_of`.
-        each_shown: the same for each record, where it isn't the same in all.
+        chosen: what is shown first, of each record or of all.
         most_bytes: the most bytes of arrays, compressed.
         progress: called with how much is done, and of how much.
 
@@ -63,18 +59,19 @@ def page_data(
         ({'at': 0, 'shape': [1, 2, 2], 'kind': 'f32'}, 16)
     """
     arrays = Arrays()
-    chosen = list(each_shown) or [(layer, head, query)] * len(records)
+    first = chosen[0] if chosen else Chosen()
+    each_chosen = chosen if len(chosen) > 1 else [first] * len(records)
     total = sum(2 * len(each.layers) + 1 for each in records)
     steps = itertools.count(1)
     found = []
-    for number, (record, title, one) in enumerate(zip(records, titles, chosen, strict=True), start=1):
+    for number, (record, title, one) in enumerate(zip(records, titles, each_chosen, strict=True), start=1):
         # Each record gets the same part of what is left.
         most = arrays.packed_size + (most_bytes - arrays.packed_size) // (len(records) - number + 1)
-        first_layer, first_head, place = map(_from_0, one)
-        told = _record(record, arrays, most, first_layer, first_head, place, lambda: progress(next(steps), total))
+        told = _record(record, arrays, most, one, lambda: progress(next(steps), total))
         found.append({"title": visible(title)} | told)
-    first = {"layer": _from_0(layer), "head": _from_0(head), "place": _from_0(query)}
-    return {"version": 1, "records": found, "shown": first, "blocks": arrays.lengths()}, arrays
+    layer, head, place = map(_from_0, first)
+    shown = {"layer": layer, "head": head, "place": place}
+    return {"version": 1, "records": found, "shown": shown, "blocks": arrays.lengths()}, arrays
 
 
 def _from_0(number: int | None) -> int | None:
@@ -85,16 +82,15 @@ def _record(
     record: Record,
     arrays: Arrays,
     most_bytes: int,
-    layer: int | None,
-    head: int | None,
-    place: int | None,
+    chosen: Chosen,
     done: Callable[[], None],
 ) -> dict[str, Any]:
+    layer, head, place = map(_from_0, chosen)
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
     outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
-    layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
+    layers = kept_weights(record, arrays, most_bytes, First(layer, head, row), done)
     for kept, each in zip(layers, record.layers, strict=True):
         kept |= {
             "name": visible(each.name),
