@@ -94,6 +94,7 @@ class TestTheWheel:
             "py.typed",
             r"page/web/.+\.js",
             r"page/web/.+\.css",
+            r"page/web/.+\.json",
             r"tasks/models/english-pos/model\.safetensors",
             r"tasks/models/english-pos/model\.json",
             r"tasks/models/english-pos/README\.md",

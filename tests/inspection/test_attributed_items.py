@@ -29,7 +29,7 @@ from regard.inspection.attributed_items import attributed_items
 from regard.inspection.change_parts import Where
 from regard.inspection.changes import Change
 from regard.inspection.head_gradients import head_gradients
-from regard.inspection.views.story_words import sentence
+from regard.inspection.views.facts import Facts, sentence
 from regard.page import as_html, as_text
 from regard.page.sentences import sentences
 
@@ -238,13 +238,13 @@ def test_items_that_lower_the_answer_have_a_minus():
 def test_the_sentence_says_whether_the_largest_share_raised_or_lowered_the_answer():
     case = case_of()
     record = see(case, effects=False)
-    places = record.outcomes, 0
     for weights, said in (
         ((0.1, 0.6, 0.3, 0.0), 'By gradient-weighted attention, it took most from "saw (2)" (60%).'),
         ((0.1, 0.3, -0.6, 0.0), 'what it took from "a" lowered the answer most (-60%).'),
         ((-0.9, 0.1, 0.0, 0.0), "what it took from itself lowered the answer most (-90%)."),
     ):
-        assert said in sentence(record, *places, weights, (), "gradient-weighted")
+        place, method = record.outcomes.places[0], ATTRIBUTIONS["gradient-weighted"]
+        assert said in sentence(record, Facts(place, 0, "", weights, (), attribution=method, own=0))
 
 
 def test_rollout_needs_a_layer():

@@ -11,6 +11,7 @@ import torch
 from regard.attention import Causal, Dot, ScaledDot
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.layer_arrays import mean_rows, overview, top_rows
 from regard.inspection.views.page_data import page_data
 from regard.page.arrays import Arrays
@@ -177,7 +178,7 @@ def test_heads_that_matter_more_are_kept_rather():
 def test_the_head_that_is_shown_is_kept_first():
     torch.manual_seed(0)
     record = record_of(layer_of("a"), layer_of("b"), changes=[[0.0, 0.0, 0.9, 0.1], [0.1, -0.5, 0.2, 0.0]])
-    data, _ = page_data([record], layer=1, head=2, most_bytes=FEW)
+    data, _ = page_data([record], [""], Chosen(1, 2), most_bytes=FEW)
     assert 1 in kept(data["records"][0]["layers"][0])["vectors"]["heads"]
 
 
@@ -196,7 +197,7 @@ def test_scores_that_are_no_products_have_the_largest_weights_where_the_table_do
 def test_the_first_block_of_a_long_record_has_the_row_that_is_shown_first():
     torch.manual_seed(0)
     made = layer_of("a", 2100), layer_of("b", 2100)
-    data, arrays = page_data([record_of(*made)], layer=1, head=3, query=2)
+    data, arrays = page_data([record_of(*made)], [""], Chosen(1, 3, 2))
     first, last = data["records"][0]["layers"]
     assert set(first["row"]) == {"head", "query", "weights"}
     assert (first["row"]["head"], first["row"]["query"]) == (2, 1)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from regard.inspection import Case, LayerRecord, Outcome, Outcomes, Place, Record, see, story
+from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.page_data import page_data
 from regard.page import Page, as_live_html
 
@@ -18,7 +19,7 @@ def document(*records: Record, title: str = "seen", **shown: int | None) -> str:
     titles = [f"record {number}" for number, _ in enumerate(records, start=1)]
     static = [story(each) for each in records if each.outcomes is not None]
     blocks = (block for each in static for block in each.blocks)
-    return as_live_html(Page(title, tuple(blocks)), *page_data(records, titles, **shown))
+    return as_live_html(Page(title, tuple(blocks)), *page_data(records, titles, Chosen(**shown)))
 
 
 def layers(keys: int, queries: int | None = None, heads: tuple[int, ...] = (2, 3)) -> tuple[LayerRecord, ...]:

@@ -9,7 +9,8 @@ from page.live_records import RECORDS, document, views
 from regard.inspection import Outcome, Record, story_of
 from regard.inspection.numbered import numbered
 from regard.inspection.summaries import select_weights
-from regard.inspection.views.story_words import change_text, said
+from regard.inspection.views.facts import sentence
+from regard.inspection.views.outcome_text import change_text, said
 from regard.page.modules import joined
 from regard.page.numbers import percent, percent_change, probability
 
@@ -84,6 +85,13 @@ def test_each_view_says_what_python_says(live, record):
         drawn = [weight for item, weight in enumerate(told.weights) if item != own and weight >= 0.02]
         assert sorted(found["arcs"]) == sorted(map(percent, drawn))
         assert found["steps"] == f"How the {percent(max(told.weights))} came about"
+
+
+def test_the_sentence_is_the_same_in_chinese(live, record):
+    page, hashes = live(document(record)), dict(views(record))
+    found = page.evaluate(READ, [each.replace("lang=en", "lang=zh") for each in hashes])
+    expected = [sentence(record, story_of(record, **given), "zh") for given in hashes.values()]
+    assert [each["sentence"] for each in found] == expected
 
 
 @pytest.mark.parametrize("name", ["labels", "a label, pooled", "generated", "seen"])

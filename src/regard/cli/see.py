@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from regard.cli.command import command_with
 from regard.cli.options import (
     MOST_LISTED,
     ColourOption,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from regard.cli.compared import Other
     from regard.cli.html_page import HtmlPage
     from regard.inspection import Case, Record
-    from regard.inspection.views.story import Story
+    from regard.inspection.views.facts import Facts
 
 __all__ = ["see"]
 
@@ -53,7 +54,58 @@ class AttributionName(StrEnum):
 _WORTH_A_BAR = 64
 
 
-def see(
+class SeeOptions(NamedTuple):
+    """The options of `regard see`."""
+
+    layer: Annotated[int | None, typer.Option(metavar="N", help="The weights' layer  [default: the last]")] = None
+    head: Annotated[int | None, typer.Option(metavar="N", help="The weights' head  [default: their average]")] = None
+    query: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="The item whose answer is explained  [default: the one that changes most]"),
+    ] = None
+    effects: Annotated[
+        bool | None,
+        typer.Option(
+            "--effects/--no-effects",
+            help="Hide each item and remove each head, and measure  [default: up to 300]",
+        ),
+    ] = None
+    attribution: Annotated[
+        AttributionName | None,
+        typer.Option(
+            metavar="METHOD",
+            help="Draw the first bars by raw, rollout, value-weighted or gradient-weighted  [default: the weights]",
+        ),
+    ] = None
+    top: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_LISTED, help="List so many items and heads.")] = 12
+    map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Compare with another model on the same input, or with a saved record."),
+    ] = None
+    compare_input: Annotated[
+        str | None,
+        typer.Option(metavar="INPUT", help="Compare with another input, of the same model if not --compare."),
+    ] = None
+    save: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save a record, which regard see, steps and check read.")
+    ] = None
+    format: FormatOption = Format.text
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write it as an offline page.")] = None
+    figure: FigureOption = None
+    view: ViewOption = None
+    force: FigureForceOption = False
+    plain: PlainOption = False
+    width: WidthOption = None
+    color: ColourOption = None
+
+    @property
+    def chosen(self) -> dict[str, int | None]:
+        """What is shown first, as `live_page` takes it."""
+        return {"layer": self.layer, "head": self.head, "query": self.query}
+
+
+def _see(
     model: Annotated[
         str,
         typer.Argument(
@@ -65,47 +117,7 @@ def see(
         str | None, typer.Argument(metavar="[INPUT]", help="A text, or the name of a file, as the model takes.")
     ] = None,
     *,
-    layer: Annotated[int | None, typer.Option(metavar="N", help="The weights' layer  [default: the last]")] = None,
-    head: Annotated[int | None, typer.Option(metavar="N", help="The weights' head  [default: their average]")] = None,
-    query: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="The item whose answer is explained  [default: the one that changes most]"),
-    ] = None,
-    effects: Annotated[
-        bool | None,
-        typer.Option(
-            "--effects/--no-effects",
-            help="Hide each item and remove each head, and measure  [default: up to 300]",
-        ),
-    ] = None,
-    attribution: Annotated[
-        AttributionName | None,
-        typer.Option(
-            metavar="METHOD",
-            help="Draw the first bars by raw, rollout, value-weighted or gradient-weighted  [default: the weights]",
-        ),
-    ] = None,
-    top: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_LISTED, help="List so many items and heads.")] = 12,
-    map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True,
-    compare: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Compare with another model on the same input, or with a saved record."),
-    ] = None,
-    compare_input: Annotated[
-        str | None,
-        typer.Option(metavar="INPUT", help="Compare with another input, of the same model if not --compare."),
-    ] = None,
-    save: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Save a record, which regard see, steps and check read.")
-    ] = None,
-    format: FormatOption = Format.text,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write it as an offline page.")] = None,
-    figure: FigureOption = None,
-    view: ViewOption = None,
-    force: FigureForceOption = False,
-    plain: PlainOption = False,
-    width: WidthOption = None,
-    color: ColourOption = None,
+    options: SeeOptions,
 ) -> None:
     """See what a model says about an input, what it attended to, and what mattered.
 
@@ -141,8 +153,8 @@ def see(
       regard see english-pos "I saw a saw ." --compare-input "I saw a cat ." --html both.html
       regard see before.safetensors --compare after.safetensors
     """
-    check_view(figure, view, measured=True)
-    if figure is not None and attribution is not None:
+    check_view(options.figure, options.view, measured=True)
+    if options.figure is not None and options.attribution is not None:
         raise ArgumentError("`--figure` draws the weights, and not what `--attribution` gives. Leave one of them out.")
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
@@ -156,64 +168,68 @@ def see(
     from regard.inspection.views.story import page_of
     from regard.page import Page, show
 
-    if save is not None and Path(save).is_dir():
-        raise ArgumentError(f"`--save` must be a file to write, but {save} is a folder.")
-    other = other_of(model, source, compare, compare_input)
+    if options.save is not None and Path(options.save).is_dir():
+        raise ArgumentError(f"`--save` must be a file to write, but {options.save} is a folder.")
+    other = other_of(model, source, options.compare, options.compare_input)
     if other is not None:
-        for name, given in (("--save", save), ("--attribution", attribution), ("--figure", figure)):
+        for name, given in (
+            ("--save", options.save),
+            ("--attribution", options.attribution),
+            ("--figure", options.figure),
+        ):
             if given is not None:
                 raise ArgumentError(
                     f"`{name}` must be left out of a comparison. Give it to regard see for each record."
                 )
-    page_file = None if html is None else HtmlPage(html, force=force)
-    figure_file = None if figure is None else FigureFile(figure, view, force=force)
-    console = output_console(width=width, colour=color)
+    page_file = None if options.html is None else HtmlPage(options.html, force=options.force)
+    figure_file = None if options.figure is None else FigureFile(options.figure, options.view, force=options.force)
+    console = output_console(width=options.width, colour=options.color)
     if other is not None:
-        _compare((Other(model, source), other), effects, (layer, head, query), top, format, page_file, console, plain)
+        _compare((Other(model, source), other), options, page_file, console)
         return
-    record, case = _record(model, source, effects, cases_of)
+    record, case = _record(model, source, options.effects, cases_of)
     check_attends(record)
-    chosen = {"layer": layer, "head": head}
-    if record.outcomes is None and attribution is not None:
+    if record.outcomes is None and options.attribution is not None:
         raise ArgumentError(
             f"`--attribution` must be left out: {model} is a record without predictions. regard see --save keeps them."
         )
-    method = None if attribution is None else attribution.value
+    method = None if options.attribution is None else options.attribution.value
     told = None
     if record.outcomes is not None:
-        told = story_of(record, **chosen, query=query, attribution=method, case=case)
-    if save is not None:
-        save_record(record, save)
-        typer.echo(f"Wrote {save}.", err=True)
-    page = weights_page(record, layer, head, top) if told is None else page_of(record, told, top)
-    if map:
-        page = Page(page.title, (*page.blocks, *maps(record, layer, head).blocks))
+        told = story_of(record, **options.chosen, attribution=method, case=case)
+    if options.save is not None:
+        save_record(record, options.save)
+        typer.echo(f"Wrote {options.save}.", err=True)
+    page = (
+        weights_page(record, options.layer, options.head, options.top)
+        if told is None
+        else page_of(record, told, options.top)
+    )
+    if options.map:
+        page = Page(page.title, (*page.blocks, *maps(record, options.layer, options.head).blocks))
     with outliving_reader(page_file is not None or figure_file is not None):
-        if format is Format.json:
-            found = as_json(record, Show(layer, head, top)) if told is None else _as_json(record, told)
+        if options.format is Format.json:
+            found = (
+                as_json(record, Show(options.layer, options.head, options.top))
+                if told is None
+                else _as_json(record, told)
+            )
             typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
         else:
-            show(page, console, plain=plain)
+            show(page, console, plain=options.plain)
     # Last, so that the terminal ends with the file's name.
     if page_file is not None:
         # The live page draws weights; shares by another method are still.
-        page_file.add(page, heading=False, record=None if attribution is not None else record)
+        page_file.add(page, heading=False, record=None if options.attribution is not None else record)
         title = f"{record.model}: what it attended to, and what mattered"
-        page_file.write(title, model, layer=layer, head=head, query=query)
+        page_file.write(title, model, "en", **options.chosen)
     if figure_file is not None:
         figure_file.add(record)
-        figure_file.write(model, layer=layer, head=head, query=query)
+        figure_file.write(model, **options.chosen)
 
 
 def _compare(
-    sides: "tuple[Other, Other]",
-    effects: bool | None,
-    chosen: tuple[int | None, int | None, int | None],
-    top: int,
-    format: Format,
-    page_file: "HtmlPage | None",
-    console: "Console",
-    plain: bool,
+    sides: "tuple[Other, Other]", options: SeeOptions, page_file: "HtmlPage | None", console: "Console"
 ) -> None:
     """Print what differs between two records, and write the page of both."""
     from regard.cli.cases import cases_of, check_attends
@@ -228,20 +244,19 @@ def _compare(
     measures = not all(is_record(side.model) for side in sides)
     for side in sides:
         # A record holds what was measured; the option is for the model beside it.
-        asked = None if measures and is_record(side.model) else effects
+        asked = None if measures and is_record(side.model) else options.effects
         found, _ = _record(side.model, side.source, asked, load)
         check_attends(found)
         records.append(found)
     titles = titles_of_both(sides, (records[0], records[1]))
-    layer, head, query = chosen
-    found = comparison_of(*records, layer=layer, head=head, query=query)
+    found = comparison_of(*records, **options.chosen)
     with outliving_reader(page_file is not None):
-        if format is Format.json:
+        if options.format is Format.json:
             typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
         else:
-            show(page_of(found, titles, top), console, plain=plain)
+            show(page_of(found, titles, options.top), console, plain=options.plain)
     if page_file is not None:
-        page_file.write_comparison(found.records, titles, layer, head, query)
+        page_file.write_comparison(found.records, titles, **options.chosen)
 
 
 def _record(
@@ -281,7 +296,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
 
 
-def _as_json(record: "Record", told: "Story") -> dict[str, Any]:
+def _as_json(record: "Record", told: "Facts") -> dict[str, Any]:
     """The story as plain values. Positions count from 1."""
     items = []
     for number, (text, weight) in enumerate(zip(record.items, told.weights, strict=True)):
@@ -323,3 +338,6 @@ def _outcome(outcome: Any) -> dict[str, Any]:
 
 def _number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+see = command_with(_see, SeeOptions)

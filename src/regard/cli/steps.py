@@ -5,10 +5,11 @@ import math
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from regard.cli.command import command_with
 from regard.cli.options import (
     ColourOption,
     FigureForceOption,
@@ -56,38 +57,45 @@ class _Language(StrEnum):
     zh = "zh"
 
 
-def steps(
-    example: Annotated[
-        str, typer.Argument(metavar="[EXAMPLE]", help="000, 002 or 004, a file of your own, or a record.")
-    ] = _FIRST,
-    query: Annotated[int, typer.Option(metavar="N", help="The query whose row is shown, from 1.")] = 1,
+class StepsOptions(NamedTuple):
+    """The options of `regard steps`."""
+
+    query: Annotated[int, typer.Option(metavar="N", help="The query whose row is shown, from 1.")] = 1
     key: Annotated[
         int | None,
         typer.Option(metavar="N", help="The key whose steps are shown  [default: that of the largest weight]"),
-    ] = None,
-    layer: Annotated[int | None, typer.Option(metavar="N", help="The layer of a record, from 1  [default: 1]")] = None,
-    head: Annotated[int | None, typer.Option(metavar="N", help="The head of a record, from 1  [default: 1]")] = None,
+    ] = None
+    layer: Annotated[int | None, typer.Option(metavar="N", help="The layer of a record, from 1  [default: 1]")] = None
+    head: Annotated[int | None, typer.Option(metavar="N", help="The head of a record, from 1  [default: 1]")] = None
     item: Annotated[
         int | None, typer.Option(metavar="N", help="The item of a record's batch, from 1  [default: 1]")
-    ] = None,
+    ] = None
     score: Annotated[
         _Score | None, typer.Option(help="The score; additive has a vector of ones  [default: the example's]")
-    ] = None,
-    weights: Annotated[_Weights | None, typer.Option(help="How scores become weights  [default: softmax]")] = None,
+    ] = None
+    weights: Annotated[_Weights | None, typer.Option(help="How scores become weights  [default: softmax]")] = None
     temperature: Annotated[
         float | None,
         typer.Option(metavar="T", help="The temperature of softmax: 0 is hard, inf is uniform  [default: 1]"),
-    ] = None,
-    causal: Annotated[bool, typer.Option("--causal", help="Hide the keys after the query.")] = False,
-    exercise: Annotated[bool, typer.Option("--exercise", help="Ask for the numbers, and name mistakes.")] = False,
-    lang: Annotated[_Language, typer.Option(help="The language.")] = _Language.en,
-    format: FormatOption = Format.text,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write it as an offline page instead.")] = None,
-    figure: FigureOption = None,
-    force: FigureForceOption = False,
-    plain: PlainOption = False,
-    width: WidthOption = None,
-    color: ColourOption = None,
+    ] = None
+    causal: Annotated[bool, typer.Option("--causal", help="Hide the keys after the query.")] = False
+    exercise: Annotated[bool, typer.Option("--exercise", help="Ask for the numbers, and name mistakes.")] = False
+    lang: Annotated[_Language, typer.Option(help="The language.")] = _Language.en
+    format: FormatOption = Format.text
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write it as an offline page instead.")] = None
+    figure: FigureOption = None
+    force: FigureForceOption = False
+    plain: PlainOption = False
+    width: WidthOption = None
+    color: ColourOption = None
+
+
+def _steps(
+    example: Annotated[
+        str, typer.Argument(metavar="[EXAMPLE]", help="000, 002 or 004, a file of your own, or a record.")
+    ] = _FIRST,
+    *,
+    options: StepsOptions,
 ) -> None:
     """Follow attention number by number: products, sum, scale, mask, exp, normalise, weighted values, output.
 
@@ -112,26 +120,35 @@ def steps(
       regard steps mine.json --figure steps.pdf
     """
     of_record = is_record(example)
-    own = {"--score": score, "--weights": weights, "--temperature": temperature, "--causal": causal or None}
-    _refuse_others(example, own if of_record else {"--layer": layer, "--head": head, "--item": item}, of_record)
-    if of_record and figure is not None:
+    own = {
+        "--score": options.score,
+        "--weights": options.weights,
+        "--temperature": options.temperature,
+        "--causal": options.causal or None,
+    }
+    _refuse_others(
+        example,
+        own if of_record else {"--layer": options.layer, "--head": options.head, "--item": options.item},
+        of_record,
+    )
+    if of_record and options.figure is not None:
         raise ArgumentError(
             f"`--figure` draws an example or your own matrices, but {example} is a record. Leave it out, or draw the "
             "record by `regard see MODEL INPUT --figure`."
         )
-    if of_record and exercise:
+    if of_record and options.exercise:
         raise ArgumentError(
             f"`--exercise` asks for the numbers of an example or of your own matrices, but {example} is a record. "
             "Leave it out."
         )
-    weights = weights or _Weights.softmax
-    if temperature is not None and weights is not _Weights.softmax:
+    weights = options.weights or _Weights.softmax
+    if options.temperature is not None and weights is not _Weights.softmax:
         raise ArgumentError(f"`--temperature` is one of softmax, but --weights is {weights}. Leave one of them out.")
-    if temperature is not None and not temperature >= 0:
-        raise ArgumentError(f"`--temperature` must be 0 or more, but is {temperature}.")
-    json_too = True if format is Format.json else None
-    for option, given in (("--html", html), ("--figure", figure), ("--format json", json_too)):
-        if exercise and given is not None:
+    if options.temperature is not None and not options.temperature >= 0:
+        raise ArgumentError(f"`--temperature` must be 0 or more, but is {options.temperature}.")
+    json_too = True if options.format is Format.json else None
+    for option, given in (("--html", options.html), ("--figure", options.figure), ("--format json", json_too)):
+        if options.exercise and given is not None:
             raise ArgumentError(
                 f"`--exercise` asks for the numbers, which `{option}` would show. Leave one of them out."
             )
@@ -155,64 +172,63 @@ def steps(
     from regard.inspection.steps import steps as walk_of
     from regard.page import Page, Prose, show
 
-    console = output_console(width=width, colour=color)
-    page_file = None if html is None else HtmlPage(html, force=force)
-    figure_file = None if figure is None else FigureFile(figure, None, force=force)
+    console = output_console(width=options.width, colour=options.color)
+    page_file = None if options.html is None else HtmlPage(options.html, force=options.force)
+    figure_file = None if options.figure is None else FigureFile(options.figure, None, force=options.force)
 
     def tell(page: Page, told: dict[str, Any], document: str | None = None) -> None:
-        if format is Format.json:
+        if options.format is Format.json:
             with outliving_reader(page_file is not None or figure_file is not None):
                 typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
         if page_file is not None and document is not None:
             page_file.save(document)
         elif page_file is not None:
             page_file.add(page, heading=False)
-            page_file.write(page.title, example, lang)
-        elif format is Format.text:
+            page_file.write(page.title, example, options.lang)
+        elif options.format is Format.text:
             with outliving_reader(figure_file is not None):
-                show(page, console, plain=plain)
+                show(page, console, plain=options.plain)
 
     if of_record:
-        layer, head, item = (1 if each is None else each for each in (layer, head, item))
-        tell(*_of_record(example, layer, head, item, query, key, lang))
+        tell(*_of_record(example, options))
         return
     known = EXAMPLES.get(example)
     if known is None and not (Path(example).exists() or looks_like_path(example)):
         raise UnknownNameError("EXAMPLE", example, EXAMPLES)
     matrices = read_matrices(example) if known is None else known.matrices
-    check_number("--query", query, len(matrices.query))
-    if key is not None:
-        check_number("--key", key, len(matrices.key))
+    check_number("--query", options.query, len(matrices.query))
+    if options.key is not None:
+        check_number("--key", options.key, len(matrices.key))
     names: dict[str, Any] = {
-        "score": str(score or (known.score if known else "scaled_dot")),
+        "score": str(options.score or (known.score if known else "scaled_dot")),
         "weights": str(weights),
-        "temperature": 1.0 if temperature is None else temperature,
-        "mask": "causal" if causal else None,
+        "temperature": 1.0 if options.temperature is None else options.temperature,
+        "mask": "causal" if options.causal else None,
     }
     parts = named_parts(matrices, **names)
-    place = {"row": query - 1, "column": None if key is None else key - 1}
+    place = {"row": options.query - 1, "column": None if options.key is None else options.key - 1}
     walk = walk_of(*matrices.tensors, **parts, **place)
-    if exercise:
-        _exercise(matrices, walk, parts, lang, console, plain=plain)
+    if options.exercise:
+        _exercise(matrices, walk, parts, options.lang, console, plain=options.plain)
         return
     if known is not None:
-        page = example_page(known, walk, lang)
+        page = example_page(known, walk, options.lang)
     else:
-        query_item = matrices.query_items[query - 1]
-        shown = steps_page(walk, lang, items=matrices.items, query_item=query_item)
-        page = Page(example, (*matrices_blocks(matrices, lang), *shown.blocks))
+        query_item = matrices.query_items[options.query - 1]
+        shown = steps_page(walk, options.lang, items=matrices.items, query_item=query_item)
+        page = Page(example, (*matrices_blocks(matrices, options.lang), *shown.blocks))
     document = None
     if page_file is not None and is_editable(matrices):
-        document = live_steps(known or matrices, title=example, language=lang, **place, **names)
+        document = live_steps(known or matrices, title=example, language=options.lang, **place, **names)
     elif page_file is not None:
-        page = Page(page.title, (*page.blocks, Prose(phrase("too large", lang))))
+        page = Page(page.title, (*page.blocks, Prose(phrase("too large", options.lang))))
     # Drawn before anything is printed, since matrices may be too large for it.
     if figure_file is not None and not is_drawable(matrices):
         raise ArgumentError(
             f"`--figure` draws matrices of up to {MOST_ROWS} rows and columns, but {example} has larger ones. "
             "Leave it out, or give fewer rows."
         )
-    drawn = None if figure_file is None else matrix_form(known or matrices, row=query - 1, **names)
+    drawn = None if figure_file is None else matrix_form(known or matrices, row=options.query - 1, **names)
     tell(page, _as_json(matrices, walk), document)
     if figure_file is not None:
         figure_file.save(drawn)
@@ -236,13 +252,13 @@ def _refuse_others(example: str, options: dict[str, Any], of_record: bool) -> No
             )
 
 
-def _of_record(
-    path: str, layer: int, head: int, item: int, query: int, key: int | None, lang: str
-) -> tuple["Page", dict[str, Any]]:
+def _of_record(path: str, options: StepsOptions) -> tuple["Page", dict[str, Any]]:
     """The page of one query of a record, and the same for JSON."""
     from regard.inspection.steps import phrase, steps_page
     from regard.page import Page, Prose
 
+    layer, head, item = (1 if number is None else number for number in (options.layer, options.head, options.item))
+    query, key, lang = options.query, options.key, options.lang
     record, seen = read_record(path)
     found = layer_of(seen, layer, head, item)
     check_number("--query", query, found.query.shape[2])
@@ -326,3 +342,6 @@ def _answer() -> str:
     """The next answer; "q" at the end of standard input."""
     line = "" if sys.stdin is None else sys.stdin.readline()
     return {"Q": "q", "？": "?"}.get(line.strip(), line.strip()) if line else "q"
+
+
+steps = command_with(_steps, StepsOptions)

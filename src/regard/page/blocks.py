@@ -9,6 +9,7 @@ from typing import Literal
 
 from regard.errors import ArgumentError
 from regard.page.chart import Chart, Point, Series
+from regard.page.messages import say
 from regard.page.picture import Box, Picture, Pictures
 
 __all__ = [
@@ -218,8 +219,8 @@ class Comparison:
     rows: tuple[ComparedItem, ...]
     noun: str = "word"
     others: int = 0
-    first: str = "attended"
-    second: str = "mattered"
+    first: str = say("attended")
+    second: str = say("mattered")
     third: str = ""
 
     @property
@@ -234,7 +235,7 @@ class Comparison:
         """A sentence about the items that aren't listed; "" if all are."""
         if not self.others:
             return ""
-        return f"{self.others:,} other{'s are' if self.others > 1 else ' is'} lower in both."
+        return say("others", count=self.others)
 
     @property
     def measured(self) -> bool:

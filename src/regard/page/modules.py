@@ -1,11 +1,13 @@
 """The page's own code: ES modules and a style sheet, real files in `web`, joined so that a page is one file.
 
 A module imports names of others by `import { a, b } from "./other.js";`, each on a line of its own, and exports by the
-word `export` before a declaration. No two modules may declare the same name, since all stand in one script.
+word `export` before a declaration. No two modules may declare the same name, since all stand in one script. One may
+import data by `import NAME from "./other.json" with { type: "json" };`, which becomes a constant.
 """
 
 import base64
 import hashlib
+import json
 import re
 from functools import cache
 from importlib import resources
@@ -13,6 +15,7 @@ from importlib import resources
 __all__ = ["integrity", "joined", "style"]
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+_DATA = re.compile(r'^import (\w+) from "\./([a-z_]+\.json)" with \{ type: "json" \};$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
 
@@ -40,7 +43,12 @@ def _visit(name: str, order: list[str]) -> None:
 
 @cache
 def _source(name: str) -> str:
-    return (resources.files("regard.page") / "web" / name).read_text(encoding="utf-8")
+    text = (resources.files("regard.page") / "web" / name).read_text(encoding="utf-8")
+    return _DATA.sub(lambda found: f"const {found[1]} = {_compact(found[2])};", text)
+
+
+def _compact(name: str) -> str:
+    return json.dumps(json.loads(_source(name)), ensure_ascii=False, separators=(",", ":"))
 
 
 def style(name: str) -> str:

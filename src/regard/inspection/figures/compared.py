@@ -5,7 +5,8 @@ from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUI
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import with_minus
-from regard.inspection.views.story import comparison, story_of
+from regard.inspection.views.facts import story_of
+from regard.inspection.views.story import comparison
 from regard.page.blocks import ComparedItem
 from regard.page.numbers import percent
 
@@ -48,7 +49,7 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     if answer := shown.answer:
         sheet.text(0, y, sheet.clip(answer, sheet.width, bold=True), bold=True)
         y += _ROW + 2
-    for x, title in zip((0.0, *starts, last), (block.noun, "attended", "mattered", third), strict=True):
+    for x, title in zip((0.0, *starts, last), (block.noun, block.first, block.second, third), strict=True):
         sheet.text(x, y, title, SMALL, colour=QUIET)
     right = last + note - _GAP if third else starts[1] + bar + numbers[1]
     for number, row in enumerate(block.rows):

@@ -7,8 +7,8 @@ from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import with_minus
 from regard.inspection.outcomes import Outcome
-from regard.inspection.views.story import head_names
-from regard.inspection.views.story_words import change_text, or_zero, said
+from regard.inspection.views.facts import head_names
+from regard.inspection.views.outcome_text import change_text, or_zero, said
 
 __all__ = ["draw_heads"]
 

@@ -11,7 +11,7 @@ from regard.inspection.outcomes import Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.summaries import Selection, pooled_weights, select_weights
 from regard.inspection.views.answered import answered
-from regard.inspection.views.story import chosen_place
+from regard.inspection.views.facts import chosen_place, place_name
 from regard.page.numbers import probability
 
 __all__ = ["Shown", "shown_of"]
@@ -60,15 +60,13 @@ class Shown:
     @property
     def answer(self) -> str:
         """What is predicted, with its probability and for what; "" for a vector."""
-        place, texts = self.place, self.record.query_items
+        place = self.place
         if not place.label:
             return ""
         score = "" if place.score is None else f" {probability(place.score)}"
         if place.name == "the whole":
             return f"{place.label}{score}"
-        name = place.name
-        if place.query is not None and len(self.outcomes.places) == len(texts):
-            name = numbered(texts)[place.query]
+        name = place_name(self.record, place)
         return f"{name}{score}" if self.outcomes.form == "generated" else f"{name}: {place.label}{score}"
 
     def row(self) -> tuple[str, np.ndarray]:

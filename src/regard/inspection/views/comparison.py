@@ -1,5 +1,6 @@
 """What differs between two records: of two models, of two inputs, or of one model before and after training."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,14 +12,12 @@ from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
-from regard.inspection.views.comparison_words import (
-    Compared,
-    answers_sentence,
-    effects_sentence,
-    left_out,
-    weights_sentence,
-)
-from regard.inspection.views.story import Story, head_names, story_of
+from regard.inspection.views.facts import Facts, head_names, is_noticed, own_item, place_name, story_of
+from regard.inspection.views.left_out import left_out
+from regard.inspection.views.outcome_text import change_text, quoted
+from regard.page.messages import say
+from regard.page.numbers import percent, probability
+from regard.page.visible import visible
 
 __all__ = [
     "HeadDifference",
@@ -30,6 +29,9 @@ __all__ = [
     "layer_of",
     "names_of",
 ]
+
+Compared = tuple[str, str]
+"""The texts of something in both records."""
 
 # A difference of probabilities below this may not change a percentage.
 _NOTICED = 0.01
@@ -95,7 +97,7 @@ class RecordDifference(NamedTuple):
     records: tuple[Record, Record]
     alignment: Alignment
     places: Pair
-    stories: tuple[Story | None, Story | None]
+    stories: tuple[Facts | None, Facts | None]
     items: tuple[ItemDifference, ...]
     heads: tuple[HeadDifference, ...]
     sentence: str
@@ -144,7 +146,7 @@ def comparison_of(
         (own, its),
         items,
         tuple(_heads(records, alignment)),
-        _sentence(records, outcomes, (one, other), items),
+        _sentence(records, (one, other), items),
         tuple(left_out(*records, alignment)),
     )
 
@@ -208,7 +210,7 @@ def has_head(record: Record, layer: int | None, head: int | None) -> bool:
 
 
 def _items(
-    records: tuple[Record, Record], alignment: Alignment, own: Story, its: Story | None
+    records: tuple[Record, Record], alignment: Alignment, own: Facts, its: Facts | None
 ) -> Iterator[ItemDifference]:
     names = names_of(records[0].items, records[1].items, alignment.items)
     for pair, texts in zip(alignment.items, names, strict=True):
@@ -235,34 +237,68 @@ def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[Hea
 
 
 def _sentence(
-    records: tuple[Record, Record], outcomes: tuple[Outcomes, Outcomes], places: Pair, items: Sequence[ItemDifference]
+    records: tuple[Record, Record], places: Pair, items: Sequence[ItemDifference], language: str = "en"
 ) -> str:
+    """What differs most: the answers, a weight, and what hiding an item changes."""
     one, other = places
     if one is None or other is None:
-        return "The chosen item of A has no partner in B."
+        return say("aloneChosen", language, side="A", other="B")
+    outcomes = _outcomes(records[0]), _outcomes(records[1])
     found = outcomes[0].places[one], outcomes[1].places[other]
-    names = [_called(record, each, place) for record, each, place in zip(records, outcomes, found, strict=True)]
-    names = names if found[0].name.strip() != found[1].name.strip() else [names[0], names[0]]
-    both = [each for each in items if each.weights[0] is not None and each.weights[1] is not None]
-    weights = [(each.names, each.weights[0] or 0.0, each.weights[1] or 0.0) for each in both]
-    parts = [answers_sentence(found, outcomes, (names[0], names[1])), weights_sentence(weights)]
-    if outcomes[0].kind == outcomes[1].kind:
-        own = _own(records[0], outcomes[0], found[0])
-        changes = [
-            (each.names, *each.hidden)
-            for each in both
-            if None not in each.hidden and (own is None or each.numbers[0] != own)
-        ]
-        parts.append(effects_sentence(changes, outcomes[0].kind, found))  # pyright: ignore[reportArgumentType]
-    return " ".join(filter(None, parts))
+    both = [item for item in items if None not in item.weights]
+    kinds = {each.kind for each in outcomes}
+    own = own_item(records[0], found[0])
+    hidden = [item for item in both if None not in item.hidden and (own is None or item.numbers[0] != own)]
+    effects = "" if len(kinds) > 1 else _effects_sentence(hidden, outcomes[0].kind, found, language)
+    return _answers_sentence(records, found, language) + _weights_sentence(both, language) + effects
 
 
-def _own(record: Record, outcomes: Outcomes, place: Place) -> int | None:
-    """The item whose own prediction it is, which changes most where it is hidden itself."""
-    return place.query if record.queries is None and len(outcomes.places) == len(record.items) else None
+def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place], language: str) -> str:
+    """What each predicts for a place."""
+    outcomes = _outcomes(records[0]), _outcomes(records[1])
+    names = [place_name(record, place) for record, place in zip(records, places, strict=True)]
+    names = names if places[0].name.strip() != places[1].name.strip() else [names[0]]
+    generated = all(each.form == "generated" for each in outcomes)
+    about = ""
+    if not generated and set(names) != {"the whole"}:
+        name = " / ".join(quoted(each, language) for each in dict.fromkeys(names))
+        about = say("aboutNext" if outcomes[0].form == "next" else "aboutItem", language, name=name)
+    labels, scores = [], []
+    for place, each in zip(places, outcomes, strict=True):
+        label = visible(place.label) if each.form == "item" else quoted(place.label, language)
+        labels.append(say("aVector", language) if each.kind == "vectors" else label)
+        scores.append("" if each.kind == "vectors" or place.score is None else probability(place.score))
+    if labels[0] == labels[1] and outcomes[0].kind == outcomes[1].kind:
+        said = say("bothScores", language, one=scores[0], other=scores[1]) if all(scores) else say("noScores", language)
+        message = "bothWrote" if generated else "bothGive" if about else "bothGiveWhole"
+        return say(message, language, about=about, label=labels[0], scores=said)
+    one, other = (f"{label} {score}".rstrip() for label, score in zip(labels, scores, strict=True))
+    return say("eachWrote" if generated else "eachGives", language, about=about, one=one, other=other)
 
 
-def _called(record: Record, outcomes: Outcomes, place: Place) -> str:
-    if place.query is not None and len(outcomes.places) == len(record.query_items):
-        return numbered(record.query_items)[place.query]
-    return place.name
+def _weights_sentence(items: Sequence[ItemDifference], language: str) -> str:
+    """Which weight differs most; "" if there is none to compare."""
+    gaps = [(abs(item.difference or 0.0), item) for item in items if math.isfinite(item.difference or 0.0)]
+    if not gaps:
+        return ""
+    gap, item = max(gaps, key=lambda each: each[0])
+    if gap < _NOTICED:
+        return say("sameWeights" if gap == 0 else "closeWeights", language)
+    one, other = (percent(weight) for weight in item.weights)
+    return say("weightDiffers", language, item=_quoted_names(item, language), one=one, other=other)
+
+
+def _effects_sentence(items: Sequence[ItemDifference], kind: str, places: tuple[Place, Place], language: str) -> str:
+    """Which item differs most in what hiding it changes; "" if none does, or if that wasn't measured."""
+    changes = [[outcome.change for outcome in item.hidden if outcome is not None] for item in items]
+    gaps = [(abs(b - a), item) for (a, b), item in zip(changes, items, strict=True) if math.isfinite(b - a)]
+    gap, item = max(gaps, key=lambda each: each[0], default=(0.0, None))
+    if item is None or gap == 0 or not is_noticed(gap, kind):
+        return ""
+    hidden = zip(item.hidden, places, strict=True)
+    one, other = (change_text(outcome, kind, place) for outcome, place in hidden if outcome is not None)
+    return say("effectDiffers", language, item=_quoted_names(item, language), one=one, other=other)
+
+
+def _quoted_names(item: ItemDifference, language: str) -> str:
+    return " / ".join(quoted(name, language) for name in dict.fromkeys(item.names))

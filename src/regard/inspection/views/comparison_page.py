@@ -14,16 +14,17 @@ from regard.inspection.views.comparison import (
     layer_of,
     names_of,
 )
-from regard.inspection.views.comparison_words import signed_points
-from regard.inspection.views.story import MOST_ROWS
-from regard.inspection.views.story_words import change_text, or_zero, said
-from regard.page import Block, Item, Items, Page, Prose, Table
-from regard.page.numbers import counted, percent, percent_change
+from regard.inspection.views.item_labels import items_around
+from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_points
+from regard.inspection.views.story import MOST_ROWS, largest_in_turn
+from regard.page import Block, Items, Page, Prose, Table
+from regard.page.messages import say
+from regard.page.numbers import percent, percent_change
 from regard.page.visible import clip
 
 __all__ = ["comparison", "difference_table", "page_of", "titles_of"]
 
-# A longer text is shown as a window of so many items.
+# More items than that on a side have no table of differences.
 _MOST_ITEMS = 64
 _IN_TITLE = 20
 
@@ -94,12 +95,12 @@ def page_of(found: RecordDifference, titles: tuple[str, str], top: int = MOST_RO
     ):
         layer = f" ({told.title[0].lower()}{told.title[1:]})" if told else ""
         blocks.append(Prose(f"{letter}: {title}{layer}"))
-        blocks += _shown(record, number)
+        blocks.append(_shown(record, number))
     blocks.append(Prose(found.sentence))
     blocks += _item_table(found, top)
     blocks += _head_table(found, top)
     blocks += [Prose(each) for each in found.left_out]
-    return Page("A and B, and what differs", tuple(blocks))
+    return Page(say("both"), tuple(blocks))
 
 
 def difference_table(found: RecordDifference, layer: int | None, head: int | None) -> Iterator[Block]:
@@ -123,27 +124,12 @@ def difference_table(found: RecordDifference, layer: int | None, head: int | Non
     yield _numbers(["", *names], lines)
 
 
-def _shown(record: Record, number: int | None) -> Iterator[Items]:
-    """The items with their predictions, of which the one that is compared is marked; those around it, if many."""
-    query = None
-    if number is not None and record.outcomes is not None:
-        query = record.outcomes.places[number].query
-    texts = record.query_items
-    first = 0 if len(texts) <= _MOST_ITEMS else min(max(0, (query or 0) - _MOST_ITEMS // 2), len(texts) - _MOST_ITEMS)
-    last = min(len(texts), first + _MOST_ITEMS)
-    noun = record.noun if record.queries is None else "piece"
-    found = [
-        Item(
-            texts[item],
-            record.labels[item] if record.labels and record.queries is None else "",
-            percent(record.scores[item]) if record.scores and record.queries is None else "",
-            marked=item == query,
-        )
-        for item in range(first, last)
-    ]
-    before, after = first, len(texts) - last
-    edges = [[Item(f"... {counted(before, noun)} before")] * bool(before), [Item(f"... {counted(after, noun)} after")]]
-    yield Items((*edges[0], *found, *(edges[1] * bool(after))), noun)
+def _shown(record: Record, number: int | None) -> Items:
+    """The items with their predictions, of which the one that is compared is marked."""
+    query = None if number is None or record.outcomes is None else record.outcomes.places[number].query
+    if record.queries is not None:
+        return items_around(record.queries, "piece", query)
+    return items_around(record.items, record.noun, query, labels=record.labels, scores=record.scores)
 
 
 def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
@@ -154,12 +140,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     ]
     # Where nothing is known of an item, since the other record has no partner of the prediction, it has no row.
     items = [each for each in found.items if each.weights != (None, None)]
-    rows = range(len(items))
-    if len(items) > top:
-        by_weight = sorted(rows, key=lambda row: -_size(items[row]))
-        by_change = sorted(rows, key=lambda row: -_change(items[row]))
-        ranked = [row for pair in zip(by_weight, by_change, strict=True) for row in pair]
-        rows = sorted(list(dict.fromkeys(ranked))[:top])
+    rows = largest_in_turn([*map(_size, items)], [*map(_change, items)], top)
     effects = any(outcome is not None for each in items for outcome in each.hidden)
     columns = [found.records[0].noun, "attended in A", "in B", "B - A", *(["mattered in A", "in B"] if effects else [])]
     lines = []

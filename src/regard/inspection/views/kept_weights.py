@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from regard.inspection.views.layer_arrays import (
 )
 from regard.page.arrays import Arrays
 
-__all__ = ["kept_weights"]
+__all__ = ["First", "kept_weights"]
 
 # Larger layers have an overview.
 _OVERVIEW_FROM = 64
@@ -45,14 +45,19 @@ _TOP = 16
 _COMPRESSED = {2: 0.9, 4: 0.95}
 
 
+class First(NamedTuple):
+    """What a page shows first, from 0; None: the last layer, all heads, the average of the rows."""
+
+    layer: int | None
+    head: int | None
+    row: int | None
+
+
 def kept_weights(
     record: Record,
     arrays: Arrays,
     most_bytes: int,
-    *,
-    layer: int | None = None,
-    head: int | None = None,
-    row: int | None = None,
+    first: First,
     done: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
     """What a page keeps of the weights of each layer of a record.
@@ -61,9 +66,10 @@ def kept_weights(
         record: the record.
         arrays: where they are added.
         most_bytes: the size up to which they may grow, compressed.
-        layer, head, row: what is shown first, from 0; None: the last layer, all heads, the average of the rows.
+        first: what is shown first.
         done: called after each layer's overview, and at the end.
     """
+    layer, head, row = first
     layers = [_Layer(each, hidden_pairs(each)) for each in record.layers]
     whole = sum(map(_least_bytes, layers))
     dtype: Any = np.float32 if whole <= _SMALL else np.float16

@@ -1,17 +1,18 @@
 """The page of a record as one HTML file, live where there is a script and still to be read where there is none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record import Record
-from regard.inspection.views.comparison import comparison_of, has_head
-from regard.inspection.views.comparison_data import comparison_data
+from regard.inspection.views.chosen import Chosen
+from regard.inspection.views.comparison import RecordDifference, comparison_of, has_head
 from regard.inspection.views.comparison_page import difference_table, page_of, titles_of
-from regard.inspection.views.page_data import page_data
+from regard.inspection.views.page_data import comparison_data, page_data
 from regard.inspection.views.story import story
 from regard.page import Heading, Page, as_live_html
+from regard.page.messages import say
 
 __all__ = ["live_page", "save_page"]
 
@@ -56,13 +57,22 @@ def live_page(
     if not records or any(not each.layers and each.pooling is None for each in records):
         raise ArgumentError("`records` must hold records with attention, one or more, but holds none, or one without.")
     if against is not None:
-        return _compared(records, against, titles, still, language, layer, head, query, progress)
+        if len(records) != 1:
+            raise ArgumentError(
+                f"`records` must be one record with `against`, but are {len(records)}. Give a single one."
+            )
+        names = titles_of(records[0], against, titles)
+        found = comparison_of(records[0], against, layer=layer, head=head, query=query)
+        chosen = _chosen_of_both(found, layer, head)
+        data, arrays = page_data(found.records, names, *chosen, progress=progress)
+        still = _still_of_both(found, names, layer, head) if still is None else still
+        return as_live_html(still, data | {"against": comparison_data(found)}, arrays, language=language)
     titles = list(titles) or [each.model for each in records]
     if len(titles) != len(records):
         raise ArgumentError(f"`titles` must be {len(records)} names, one for each record, but are {len(titles)}.")
     if still is None:
         still = _stories(records, titles, layer, head, query)
-    data, arrays = page_data(records, titles, layer=layer, head=head, query=query, progress=progress)
+    data, arrays = page_data(records, titles, Chosen(layer, head, query), progress=progress)
     return as_live_html(still, data, arrays, language=language)
 
 
@@ -98,39 +108,18 @@ def save_page(
     write_text(path, live_page(records, titles, against=against, **options))  # pyright: ignore[reportArgumentType]
 
 
-def _compared(
-    records: Sequence[Record],
-    against: Record,
-    titles: Sequence[str],
-    still: Page | None,
-    language: str,
-    layer: int | None,
-    head: int | None,
-    query: int | None,
-    progress: Callable[[int, int], None],
-) -> str:
-    if len(records) != 1:
-        raise ArgumentError(f"`records` must be one record with `against`, but are {len(records)}. Give a single one.")
-    names = titles_of(records[0], against, titles)
-    found = comparison_of(records[0], against, layer=layer, head=head, query=query)
-    if still is None:
-        table = Page("", tuple(difference_table(found, layer, head)))
-        stories = _stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
-        still = Page.of("A and B, and what differs", page_of(found, names), table, stories)
-    places = [None if each is None else each + 1 for each in found.places]
-    there = has_head(against, layer, head)
-    first = layer, head, places[0]
-    second = (layer, head, places[1]) if there else (None, None, places[1])
-    data, arrays = page_data(
-        found.records,
-        names,
-        layer=layer,
-        head=head,
-        query=places[0],
-        each_shown=(first, second),
-        progress=progress,
-    )
-    return as_live_html(still, data | {"against": comparison_data(found)}, arrays, language=language)
+def _chosen_of_both(found: RecordDifference, layer: int | None, head: int | None) -> Iterator[Chosen]:
+    """What is shown first of each record; where the second has no such layer or head, the average of its last."""
+    for record, place in zip(found.records, found.places, strict=True):
+        query = None if place is None else place + 1
+        yield Chosen(layer, head, query) if has_head(record, layer, head) else Chosen(query=query)
+
+
+def _still_of_both(found: RecordDifference, names: tuple[str, str], layer: int | None, head: int | None) -> Page:
+    """What can be read without a script: what differs, and the story of each."""
+    table = Page("", tuple(difference_table(found, layer, head)))
+    stories = _stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
+    return Page.of(say("both"), page_of(found, names), table, stories)
 
 
 def _stories(

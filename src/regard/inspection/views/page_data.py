@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from regard.inspection.alignment import Pair
 from regard.inspection.numbered import numbered
 from regard.inspection.outcomes import Outcome, Outcomes
 from regard.inspection.record import Record
 from regard.inspection.views.answered import answered
+from regard.inspection.views.chosen import Chosen
+from regard.inspection.views.comparison import RecordDifference
 from regard.inspection.views.drawn_arrays import drawn_values
-from regard.inspection.views.kept_weights import kept_weights
+from regard.inspection.views.facts import head_names, largest_difference
+from regard.inspection.views.kept_weights import First, kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
-from regard.inspection.views.story import difference, head_names
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
-__all__ = ["MOST_BYTES", "page_data"]
+__all__ = ["MOST_BYTES", "comparison_data", "page_data", "runs"]
 
 MOST_BYTES = 17_000_000
 """The most bytes of arrays in a page, compressed; as text in the page they take a third more, and the rest of the page
@@ -32,11 +35,7 @@ _SMALL = 2**19
 def page_data(
     records: Sequence[Record],
     titles: Sequence[str] = ("",),
-    *,
-    layer: int | None = None,
-    head: int | None = None,
-    query: int | None = None,
-    each_shown: Sequence[tuple[int | None, int | None, int | None]] = (),
+    *chosen: Chosen,
     most_bytes: int = MOST_BYTES,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[dict[str, Any], Arrays]:
@@ -47,8 +46,7 @@ def page_data(
     Args:
         records: the records, of which one is shown at a time.
         titles: the name of each.
-        layer, head, query: what is shown first, as in `story_of`.
-        each_shown: the same for each record, where it isn't the same in all.
+        chosen: what is shown first, of each record or of all.
         most_bytes: the most bytes of arrays, compressed.
         progress: called with how much is done, and of how much.
 
@@ -61,18 +59,19 @@ def page_data(
         ({'at': 0, 'shape': [1, 2, 2], 'kind': 'f32'}, 16)
     """
     arrays = Arrays()
-    chosen = list(each_shown) or [(layer, head, query)] * len(records)
+    first = chosen[0] if chosen else Chosen()
+    each_chosen = chosen if len(chosen) > 1 else [first] * len(records)
     total = sum(2 * len(each.layers) + 1 for each in records)
     steps = itertools.count(1)
     found = []
-    for number, (record, title, one) in enumerate(zip(records, titles, chosen, strict=True), start=1):
+    for number, (record, title, one) in enumerate(zip(records, titles, each_chosen, strict=True), start=1):
         # Each record gets the same part of what is left.
         most = arrays.packed_size + (most_bytes - arrays.packed_size) // (len(records) - number + 1)
-        first_layer, first_head, place = map(_from_0, one)
-        told = _record(record, arrays, most, first_layer, first_head, place, lambda: progress(next(steps), total))
+        told = _record(record, arrays, most, one, lambda: progress(next(steps), total))
         found.append({"title": visible(title)} | told)
-    first = {"layer": _from_0(layer), "head": _from_0(head), "place": _from_0(query)}
-    return {"version": 1, "records": found, "shown": first, "blocks": arrays.lengths()}, arrays
+    layer, head, place = map(_from_0, first)
+    shown = {"layer": layer, "head": head, "place": place}
+    return {"version": 1, "records": found, "shown": shown, "blocks": arrays.lengths()}, arrays
 
 
 def _from_0(number: int | None) -> int | None:
@@ -83,16 +82,15 @@ def _record(
     record: Record,
     arrays: Arrays,
     most_bytes: int,
-    layer: int | None,
-    head: int | None,
-    place: int | None,
+    chosen: Chosen,
     done: Callable[[], None],
 ) -> dict[str, Any]:
+    layer, head, place = map(_from_0, chosen)
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
     outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
-    layers = kept_weights(record, arrays, most_bytes, layer=layer, head=head, row=row, done=done)
+    layers = kept_weights(record, arrays, most_bytes, First(layer, head, row), done)
     for kept, each in zip(layers, record.layers, strict=True):
         kept |= {
             "name": visible(each.name),
@@ -113,7 +111,7 @@ def _record(
             "keys": len(record.items),
             "patterns": [],
         }
-    found = difference(record)
+    found = largest_difference(record)
     return {
         "model": visible(record.model),
         "noun": record.noun,
@@ -175,3 +173,36 @@ def _narrow(rows: list[list[float]]) -> np.ndarray:
     most = np.finfo(np.float32).max
     fits = np.nanmax(np.abs(wide), initial=0.0) <= np.finfo(np.float16).max
     return np.clip(wide, -most, most).astype(np.float16 if fits and 4 * wide.size > _SMALL else np.float32)
+
+
+def comparison_data(found: RecordDifference) -> dict[str, Any]:
+    """The pairs of items, queries and predictions as runs, and the difference of each head, as plain values."""
+    alignment = found.alignment
+    heads: dict[int, list[float | None]] = {}
+    for each in found.heads:
+        known = round(each.difference, 6) if math.isfinite(each.difference) else None
+        heads.setdefault(each.layer, []).append(known)
+    return {
+        "items": runs(alignment.items),
+        "queries": runs(alignment.queries),
+        "places": runs(alignment.places),
+        "obstacle": alignment.obstacle,
+        "kinds": list(alignment.kinds),
+        "heads": list(heads.values()),
+    }
+
+
+def runs(pairs: Sequence[Pair]) -> list[list[int | None]]:
+    """Pairs that follow each other as [first, second, count]: two equal texts of any length are one such run.
+
+    Example:
+        >>> runs(((0, 0), (1, 1), (2, None), (None, 2), (3, 3)))
+        [[0, 0, 2], [2, None, 1], [None, 2, 1], [3, 3, 1]]
+    """
+    found: list[list[Any]] = []
+    for one, other in pairs:
+        if found and (one, other) == tuple(None if start is None else start + found[-1][2] for start in found[-1][:2]):
+            found[-1][2] += 1
+        else:
+            found.append([one, other, 1])
+    return found

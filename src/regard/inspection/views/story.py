@@ -1,156 +1,24 @@
 """What a model says about an item, what it attended to there, and what mattered, in the order that teaches it."""
 
-import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from regard.errors import ArgumentError
-from regard.inspection.across_layers import ATTRIBUTIONS, Attribution
-from regard.inspection.attributed_items import attributed_items
+from regard.inspection.across_layers import ATTRIBUTIONS
 from regard.inspection.case import Case
 from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes, Place
-from regard.inspection.patterns import head_patterns
-from regard.inspection.rank_agreement import rank_agreement
-from regard.inspection.record import LayerRecord, Record
-from regard.inspection.views.story_words import change_text, or_zero, said, sentence, signed_percent, size_text
-from regard.page import Block, ComparedItem, Comparison, Item, Items, Page, Prose, Table
-from regard.page.numbers import counted, percent, probability
+from regard.inspection.record import Record
+from regard.inspection.views.facts import Facts, story_of
+from regard.inspection.views.item_labels import items_around
+from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_percent, size_text
+from regard.page import Block, ComparedItem, Comparison, Page, Prose, Table
+from regard.page.messages import say
+from regard.page.numbers import counted, probability
 
-__all__ = [
-    "MOST_ROWS",
-    "Story",
-    "chosen_place",
-    "comparison",
-    "difference",
-    "head_names",
-    "page_of",
-    "story",
-    "story_of",
-]
+__all__ = ["MOST_ROWS", "comparison", "largest_in_turn", "page_of", "story"]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
-
-# A longer text is shown as a window of so many items.
-_MOST_ITEMS = 64
-
-
-class RemovedHead(NamedTuple):
-    """A head and what is predicted without it.
-
-    Args:
-        layer, head: its numbers, from 1.
-        pattern: its measured pattern; "" if it has none.
-        outcome: the outcome if it is removed.
-        attention: of an encoder-decoder whose self-attention was recorded, which layers are counted: "encoder",
-            "decoder" or "cross".
-    """
-
-    layer: int
-    head: int
-    pattern: str
-    outcome: Outcome
-    attention: str = ""
-
-    @property
-    def name(self) -> str:
-        """Its name in a table, such as "2.4" or "encoder 2.4"."""
-        return f"{self.attention} {self.layer}.{self.head}".strip()
-
-
-class Story(NamedTuple):
-    """The numbers of a story about one place of a record.
-
-    Args:
-        place: what is predicted.
-        number: its number in `record.outcomes.places`, from 0.
-        title: which layer and head the weights are of.
-        weights: for each item, its weight.
-        hidden: for each item, the outcome if it is hidden; empty if that wasn't measured.
-        removed: each head with the outcome without it; empty if not measured.
-        agreement: the rank agreement of `weights` and the sizes of the changes by hiding; NaN if it has none.
-        sentence: what is to be seen.
-        difference: the largest difference between outputs and those computed from the record; None: can't be compared.
-        attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
-    """
-
-    place: Place
-    number: int
-    title: str
-    weights: tuple[float, ...]
-    hidden: tuple[Outcome, ...]
-    removed: tuple[RemovedHead, ...]
-    agreement: float
-    sentence: str
-    difference: float | None
-    attribution: Attribution | None = None
-
-
-def story_of(
-    record: Record,
-    *,
-    layer: int | None = None,
-    head: int | None = None,
-    query: int | None = None,
-    attribution: str | None = None,
-    case: Case | None = None,
-) -> Story:
-    """The numbers of a story.
-
-    Args:
-        record: a record that `see` made.
-        layer, head: whose weights, from 1; None: the last layer, the average of its heads.
-        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
-        attribution: a name of `ATTRIBUTIONS`, the method that says how much each item contributes; None: the weights.
-        case: what `see` was given; "gradient-weighted" runs its model again, and no other method needs it.
-
-    Raises:
-        ArgumentError: the record has no predictions or no weights, no such layer, head or place, or not what the method
-            of attribution needs.
-    """
-    outcomes = record.outcomes
-    if outcomes is None:
-        raise ArgumentError("`record` must have outcomes, as those of `see` have, but has none.")
-    number = chosen_place(outcomes, query)
-    place = outcomes.places[number]
-    found = attributed_items(record, attribution or "raw", number, layer, head, case)
-    weights = tuple(found.weights.double().tolist())
-    hidden = tuple(row[number] for row in outcomes.hidden)
-    agreement = math.nan
-    if hidden and all(map(math.isfinite, (*weights, *(each.change for each in hidden)))):
-        agreement = rank_agreement([*map(abs, weights)], [abs(each.change) for each in hidden])
-    return Story(
-        place,
-        number,
-        found.title,
-        weights,
-        hidden,
-        tuple(_heads(record, outcomes, number)),
-        agreement,
-        sentence(record, outcomes, number, weights, hidden, attribution or ""),
-        difference(record),
-        None if attribution is None else ATTRIBUTIONS[attribution],
-    )
-
-
-def chosen_place(outcomes: Outcomes, query: int | None) -> int:
-    """The number of the place that is shown, from 0.
-
-    Args:
-        outcomes: the predictions.
-        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
-
-    Raises:
-        ArgumentError: there is no such place.
-    """
-    if query is None:
-        return outcomes.default()
-    count = len(outcomes.places)
-    if not 1 <= query <= count:
-        last = outcomes.places[-1].name
-        raise ArgumentError(f"`query` must be {_range(count)}, but is {query}. The last is {last!r}.")
-    return query - 1
 
 
 def story(
@@ -190,7 +58,7 @@ def story(
     return page_of(record, told, top)
 
 
-def page_of(record: Record, told: Story, top: int = MOST_ROWS) -> Page:
+def page_of(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
     """The page of a story whose numbers are known."""
     heads = sum(each.heads for each in record.every_layer)
     note = "" if record.outcomes is None else record.outcomes.note
@@ -205,14 +73,14 @@ def page_of(record: Record, told: Story, top: int = MOST_ROWS) -> Page:
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.every_layer) + (record.pooling is not None)))))
 
 
-def _items(record: Record, told: Story) -> Iterator[Block]:
+def _items(record: Record, told: Facts) -> Iterator[Block]:
     """The items, and the queries if they are others, of which the one that is shown is marked."""
-    place, same = told.place.query, record.queries is None
-    if same:
-        yield _shown(record.items, record.labels, record.scores, place, told, record.noun)
+    place, centre = told.place.query, told.attended
+    if record.queries is None:
+        yield items_around(record.items, record.noun, place, centre, labels=record.labels, scores=record.scores)
     else:
-        yield _shown(record.items, (), (), None, told, record.noun)
-        yield _shown(record.query_items, (), (), place, told, "piece")
+        yield items_around(record.items, record.noun, None, centre)
+        yield items_around(record.query_items, "piece", place, centre)
     if place is None and told.place.label:
         name = "" if told.place.name == "the whole" else told.place.name
         row = (told.place.label, *([] if told.place.score is None else [probability(told.place.score)]))
@@ -220,49 +88,11 @@ def _items(record: Record, told: Story) -> Iterator[Block]:
         yield Table(("question", *columns), ((name, *row),)) if name else Table(columns, (row,))
 
 
-def _shown(
-    texts: tuple[str, ...],
-    labels: tuple[str, ...],
-    scores: tuple[float, ...],
-    marked: int | None,
-    told: Story,
-    noun: str,
-) -> Items:
-    """All items, or those around the one that is marked or was attended to most."""
-    centre = max(range(len(texts)), key=lambda item: abs(or_zero(told.weights[item]))) if marked is None else marked
-    first, last = 0, len(texts)
-    if len(texts) > _MOST_ITEMS:
-        first = min(max(0, centre - _MOST_ITEMS // 2), len(texts) - _MOST_ITEMS)
-        last = first + _MOST_ITEMS
-    found = [
-        Item(
-            texts[item],
-            labels[item] if labels else "",
-            percent(scores[item]) if scores else "",
-            marked=item == marked,
-        )
-        for item in range(first, last)
-    ]
-    before, after = first, len(texts) - last
-    return Items(
-        (
-            *([Item(f"... {counted(before, noun)} before")] if before else []),
-            *found,
-            *([Item(f"... {counted(after, noun)} after")] if after else []),
-        ),
-        noun,
-    )
-
-
-def comparison(record: Record, told: Story, top: int = MOST_ROWS) -> Comparison:
+def comparison(record: Record, told: Facts, top: int = MOST_ROWS) -> Comparison:
     """What was attended to beside what mattered: a row an item, of the `top` items that are largest in either."""
     names = numbered(record.items)
-    rows = range(len(names))
-    if len(names) > top:
-        by_weight = sorted(rows, key=lambda item: -abs(or_zero(told.weights[item])))
-        by_change = sorted(rows, key=lambda item: -abs(or_zero(told.hidden[item].change))) if told.hidden else []
-        ranked = [item for pair in zip(by_weight, by_change or by_weight, strict=True) for item in pair]
-        rows = sorted(list(dict.fromkeys(ranked))[:top])
+    by_weight = [abs(or_zero(weight)) for weight in told.weights]
+    rows = largest_in_turn(by_weight, [abs(or_zero(outcome.change)) for outcome in told.hidden] or by_weight, top)
     kind = "vectors" if record.outcomes is None else record.outcomes.kind
     found = []
     for item in rows:
@@ -284,19 +114,28 @@ def comparison(record: Record, told: Story, top: int = MOST_ROWS) -> Comparison:
         tuple(found),
         noun=record.noun,
         others=len(names) - len(found),
-        first="attended" if told.attribution in (None, ATTRIBUTIONS["raw"]) else "attributed",
-        second="mattered",
-        third="" if kind == "vectors" else "without it",
+        first=say("attended") if told.attribution in (None, ATTRIBUTIONS["raw"]) else "attributed",
+        second=say("mattered"),
+        third="" if kind == "vectors" else say("without"),
     )
 
 
-def _first(told: Story, item: int) -> dict[str, Any]:
+def largest_in_turn(first: Sequence[float], second: Sequence[float], top: int) -> list[int]:
+    """The items that are largest in either of two lists, in turn the next of each: `top` at most, in their order."""
+    rows = range(len(first))
+    if len(rows) <= top:
+        return [*rows]
+    orders = (sorted(rows, key=lambda row: -sizes[row]) for sizes in (first, second))
+    return sorted(list(dict.fromkeys(itertools.chain(*zip(*orders, strict=True))))[:top])
+
+
+def _first(told: Facts, item: int) -> dict[str, Any]:
     """The weight of an item, as the length of its bar, and as text where it has a sign."""
     weight = told.weights[item]
     return {"first": abs(weight), "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
 
 
-def _method(told: Story) -> Iterator[Block]:
+def _method(told: Facts) -> Iterator[Block]:
     """Which method of attribution it is, what its numbers mean and where they mislead, if one was asked for."""
     if told.attribution is None:
         return
@@ -307,7 +146,7 @@ def _method(told: Story) -> Iterator[Block]:
     yield Prose(f"Where it misleads: {told.attribution.misleads}")
 
 
-def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
+def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
     if not told.removed:
         if told.hidden and heads:
             yield Prose(f"What each of the {heads:,} heads matters wasn't measured.")
@@ -332,50 +171,9 @@ def _head_table(told: Story, top: int, heads: int) -> Iterator[Block]:
         yield Prose(f"{rest}, removed alone, changes the {it} by {size_text(least, kind)}{of} at most.")
 
 
-def _heads(record: Record, outcomes: Outcomes, place: int) -> Iterator[RemovedHead]:
-    if not outcomes.removed:
-        return
-    rows = iter(outcomes.removed)
-    several = bool(record.encoder or record.decoder)
-    for attention, layers, items, cross in (
-        ("encoder", record.encoder, record.items, False),
-        ("decoder", record.decoder, record.previous, False),
-        ("cross" if several else "", record.layers, record.items, record.queries is not None),
-    ):
-        for number, layer in enumerate(layers, start=1):
-            patterns = head_names(layer, items, cross)
-            for head, (pattern, row) in enumerate(zip(patterns, next(rows), strict=True), start=1):
-                yield RemovedHead(number, head, pattern, row[place], attention)
-
-
-def head_names(layer: LayerRecord, items: tuple[str, ...], cross: bool) -> list[str]:
-    """The measured pattern of each head of a layer; "" if it runs step by step."""
-    if layer.along == "query":
-        return [""] * layer.heads
-    return [
-        "" if each.name == "none" else each.name
-        for call in layer.calls
-        # Names of items that are several keys say nothing of single keys.
-        for each in head_patterns(call, items=items if layer.key_bounds is None else None, item=layer.item, cross=cross)
-    ]
-
-
-def difference(record: Record) -> float | None:
-    """The largest difference between the layers' outputs and those computed again from the record; None if unknown."""
-    layers = [*record.every_layer, *([] if record.pooling is None else [record.pooling])]
-    found = [call.verify() for layer in layers for call in layer.calls]
-    return max((each for each in found if each is not None), default=None)
-
-
-def _checked(told: Story, layers: int) -> str:
-    about = "A weight says how much was attended to, an effect what changes without it."
+def _checked(told: Facts, layers: int) -> str:
+    about = say("about")
     if told.difference is None:
         return about
-    return (
-        f"Checked: the outputs of {counted(layers, 'layer')}, computed again from the record, differ by at most "
-        f"{told.difference:.1g}. {about}"
-    )
-
-
-def _range(count: int) -> str:
-    return "1" if count == 1 else f"from 1 to {count}"
+    checked = say("checkedLayers", layers=counted(layers, "layer"), difference=f"{told.difference:.1g}")
+    return f"{checked} {about}"

@@ -1,17 +1,18 @@
 // The parts of the page of two records: each is drawn for both, with one cursor and one scale, and what differs.
 import { MOST_SHOWN } from "./answers.js";
-import { differenceHeads } from "./difference_heads.js";
-import { differenceMap } from "./difference_map.js";
-import { differenceSentence } from "./difference_sentence.js";
-import { differenceTable } from "./difference_table.js";
+import { comparedView } from "./compared.js";
+import { headsOfBoth } from "./difference_heads.js";
 import { clipped, h, token } from "./dom.js";
+import { differenceSentence } from "./facts.js";
+import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
-import { placeAt } from "./view.js";
+import { differenceCells } from "./map_differences.js";
+import { weightCells } from "./map_weights.js";
 import { pairsOf } from "./pairs.js";
 import { sideMark } from "./sides.js";
 import { stepsView } from "./steps.js";
-import { nounOf, wordsOf } from "./words.js";
+import { inputNameOf, nounOf, wordsOf } from "./words.js";
 
 const MANY_KEYS = 40;
 
@@ -62,7 +63,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     const title = h("h3", { class: "quiet" }), box = h("div", { "data-side": side }), absent = h("p", { class: "quiet" });
     titles.push({ title, absent, box });
     map.append(h("div", {}, title, box, absent));
-    maps.push(mapView(box, on(side, choose), (number, ...asked) => tiles(side, number, ...asked), scaled(side)));
+    maps.push(mapView(box, on(side, choose), weightCells((...asked) => tiles(side, ...asked), scaled(side))));
     box.addEventListener("lit", (event) => {
       lit(side)(event);
       point(side, event.detail.pair ?? null);
@@ -72,13 +73,12 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
   const differenceTitle = h("h3", { class: "quiet" }), differenceBox = h("div", { "data-side": "difference" });
   map.append(h("div", {}, differenceTitle, differenceBox));
   map.classList.add("maps");
-  const difference = differenceMap(differenceBox, ({ query, key }) => {
-    const place = view.both[0].pooled ? -1 : placeAt(view.both[0].data, query);
-    choose({ side: 0, key, ...(place < 0 ? {} : { place }) });
-  }, pairs, tiles, (pair) => {
+  const difference = mapView(differenceBox, on(0, choose), differenceCells(pairs, tiles));
+  differenceBox.addEventListener("lit", (event) => {
+    const { pair } = event.detail;
+    lit(0)(event);
     maps[0].point(pair);
     maps[1].point(pair && partnerOf(0, pair));
-    page.dispatchEvent(new CustomEvent("lit", { detail: { key: pair && pairs.indexOf("items", 0, pair.key) } }));
   });
   let view = null;
 
@@ -90,10 +90,10 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
 
   function point(side, pair) {
     maps[1 - side].point(pair && partnerOf(side, pair));
-    difference.point(side, pair);
+    difference.point(pair, side);
   }
 
-  const table = differenceTable(compared, choose, pairs), pictures = differenceHeads(heads, choose, pairs, signal);
+  const table = comparedView(compared, choose, pairs), pictures = headsView(heads, choose, signal, headsOfBoth(pairs));
   return [(next) => {
     view = next;
     const { both, state } = view, words = wordsOf(state.lang);
@@ -101,51 +101,62 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
     both.forEach((each, side) => {
       const { name, nothing, title, walk, show, step } = sides[side], letter = "AB"[side];
-      const layer = each.usesPooling ? words.pooling : words.layerOf(each.number + 1, each.data.layers.length);
-      const head = each.layer.heads === 1 ? "" : each.head === null ? words.average(each.layer.heads) : words.headOf(each.head + 1, each.layer.heads);
+      const layer = each.usesPooling ? words.pooling : words.layerOf({ layer: each.number + 1, count: each.data.layers.length });
+      const head = each.layer.heads === 1 ? "" : each.head === null ? words.average({ count: each.layer.heads }) : words.headOf({ head: each.head + 1, count: each.layer.heads });
       name.replaceChildren(sideMark(side), " ", h("strong", {}, token(clipped(each.data.title, 120))),
         ...[each.data.model === each.data.title ? "" : each.data.model, each.absent === "layer" ? "" : layer, each.absent === "layer" ? "" : head]
           .filter(Boolean).map((text) => ` · ${text}`));
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
-      nothing.textContent = !each.absent ? "" : each.absent === "layer" ? words.noLayer(letter)
-        : words.noPartner(nounOf(each.data.noun, state.lang), letter);
+      nothing.textContent = !each.absent ? "" : each.absent === "layer" ? words.noLayer({ side: letter })
+        : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
       nothing.hidden = !each.absent;
       show(each);
       const told = !each.absent && each.key >= 0;
       walk.hidden = !told;
       if (told) step(each);
-      else title.textContent = each.absent === "layer" ? words.noLayer(letter) : words.noPartner(nounOf(each.data.noun, state.lang), letter);
+      else title.textContent = each.absent === "layer" ? words.noLayer({ side: letter }) : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
       title.prepend(sideMark(side), " ");
       titles[side].title.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
       titles[side].box.hidden = each.absent === "layer";
-      titles[side].absent.textContent = each.absent === "layer" ? words.noLayer(letter) : "";
+      titles[side].absent.textContent = each.absent === "layer" ? words.noLayer({ side: letter }) : "";
       if (each.absent !== "layer") maps[side](each);
       else highs[side] = 0;
     });
-    stepsTitle.textContent = words.steps(words.aWeight);
+    stepsTitle.textContent = words.steps({ weight: words.aWeight });
     differenceTitle.replaceChildren(h("span", { class: "mark" }, "B − A"), ` ${words.differenceMap}`);
     table(view);
     pictures(view);
-    difference(view);
+    difference({ ...both[0], both, state });
   }];
 }
 
 /** What can't be compared, and why, in sentences. */
-function notesOf({ both, state }, { pairs, against }) {
-  const words = wordsOf(state.lang), noun = (side, many = true) => nounOf(both[side].data.noun, state.lang, many), found = [];
-  const counts = both.map(({ data }) => data.items.length);
-  if (against.obstacle) found.push(words.obstacle[against.obstacle](against.kinds, counts, [noun(0), noun(1)]));
+function notesOf({ both, state: { lang } }, { pairs, against }) {
+  const words = wordsOf(lang), found = [];
+  const counted = (count, noun) => words.counted({ count, noun: nounOf(noun, lang, count !== 1) });
+  if (against.obstacle === "kinds") {
+    const [one, other] = against.kinds.map((each) => inputNameOf(each, lang));
+    found.push(words.differentKinds({ one, other }));
+  } else if (against.obstacle === "sizes") {
+    const [one, other] = both.map(({ data }) => counted(data.items.length, data.noun));
+    found.push(words.differentSizes({ one, other }));
+  } else if (against.obstacle) found.push(words.differentQueries);
   else {
-    const alone = [1, 0].map((side) => pairs.items.filter((pair) => pair[side] === null).length);
-    if (alone[0] + alone[1]) found.push(words.alone(alone, [0, 1].map((side) => noun(side, alone[side] !== 1))));
-    const written = [1, 0].map((side) => pairs.queries.filter((pair) => pair[side] === null).length);
-    const other = both[0].data.queries !== null;
-    if (other && written[0] + written[1]) found.push(words.alone(written, [0, 1].map((side) => nounOf("piece", state.lang, written[side] !== 1))));
+    found.push(...aloneOf(pairs.items, both.map(({ data }) => data.noun), lang));
+    if (both[0].data.queries !== null) found.push(...aloneOf(pairs.queries, ["piece", "piece"], lang));
   }
-  const layers = both.map(({ data }) => data.layers.length);
-  if (layers[0] !== layers[1]) found.push(words.otherLayers(...layers));
+  const [count, other] = both.map(({ data }) => data.layers.length);
+  if (count !== other) found.push(words.otherLayers({ count, other }));
   if (both[0].kind !== both[1].kind) found.push(words.otherKinds);
   const measured = both.map(({ data }) => data.outcomes.hidden !== null);
-  if (measured[0] !== measured[1]) found.push(words.unmeasured(measured[0] ? "B" : "A"));
+  if (measured[0] !== measured[1]) found.push(words.unmeasured({ side: measured[0] ? "B" : "A" }));
   return found;
+}
+
+// What has no partner, in a sentence.
+function aloneOf(pairs, nouns, lang) {
+  const words = wordsOf(lang), counts = [1, 0].map((side) => pairs.filter((pair) => pair[side] === null).length);
+  const items = counts.map((count, side) => count
+    && words.aloneIn({ count, noun: nounOf(nouns[side], lang, count !== 1), side: "AB"[side] })).filter(Boolean);
+  return items.length ? [words.alone({ items: items.join(words.and), count: counts[0] + counts[1] })] : [];
 }

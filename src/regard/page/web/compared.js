@@ -1,7 +1,9 @@
-// Attended beside mattered: a row an item, one scale for each of the two.
+// Attended beside mattered: a row an item, one scale for each of the two. Of one record, or of two.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped, h, titleOf, token } from "./dom.js";
-import { effectText, percent, probability } from "./numbers.js";
+import { missingText } from "./left_out.js";
+import { effectText, percent, percentChange, probability } from "./numbers.js";
+import { twoLines } from "./sides.js";
 import { changeSize, fullChange, orZero, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
@@ -13,48 +15,107 @@ const NOTEWORTHY = 0.01;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
 
-/** The table of the items that were attended to most or mattered most. */
-export function comparedView(root, choose) {
+/**
+ * The table of the items that were attended to most or mattered most; of two records, whose items `pairs` says which
+ * correspond, the value of the first stands above that of the second.
+ */
+export function comparedView(root, choose, pairs = null) {
   return (view) => {
-    const { data, weights, hidden, names, kind, state } = view, words = wordsOf(state.lang);
-    if (!weights) {
-      root.replaceChildren(h("p", {}, words.missing(view)));
+    const { state } = view, both = view.both ?? [view], [first] = both, words = wordsOf(state.lang);
+    const list = pairs ? pairs.pairs.items : first.names.map((_, i) => [i]);
+    const at = (row, read) => both.map((each, side) => (list[row][side] === null || !each.weights ? null : read(each, list[row][side])));
+    const weights = (row) => at(row, (each, i) => each.weights[i]);
+    const hidden = (row) => at(row, (each, i) => each.hidden[i] ?? null);
+    const there = [...list.keys()].filter((row) => weights(row).some((each) => each !== null));
+    if (!there.length) {
+      root.replaceChildren(h("p", {}, missingText(both.find((each) => !each.absent) ?? view)));
       return;
     }
-    const rows = withKey(chosen(weights, hidden, kind), view.key), third = hidden.length > 0 && kind !== "vectors";
-    const high = Math.max(...rows.map((i) => orZero(weights[i])), 1e-12);
-    const most = fullChange(hidden.length ? rows.map((i) => hidden[i]) : [], kind);
-    const { layer } = view, boxed = layer.heads > 1 && layer.heads <= MOST_BOXES && !view.pooled &&
-      known(layer, null) === "all";
-    const head = [nounOf(data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(hidden.length ? [words.mattered] : []),
-      ...(third ? [words.without] : [])];
-    const longest = (texts) => Math.max(...texts.map((each) => each.length));
-    const room = { weight: longest(rows.map((i) => weightText(view, i))),
-      effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], view.place, kind))) : 0 };
-    const changed = (outcome) => outcome.label !== view.place.label;
-    const body = rows.map((i) => h("tr", { "data-key": i, class: i === view.key ? "key" : "", onclick: () => choose({ key: i }) },
-      h("th", { scope: "row" }, h("button", { type: "button", class: "plain", "data-id": `key ${i}`, title: titleOf(names[i], MOST_SHOWN),
-        onclick: () => choose({ key: i }) }, token(clipped(names[i], MOST_SHOWN)))),
-      h("td", {}, barred(weights[i] / high, "weight", weightText(view, i), room.weight),
-        boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, view.place.query, i)), view.head) : null),
-      hidden.length ? h("td", {}, barred(changeSize(hidden[i]) / most, "effect", effectText(hidden[i], view.place, kind), room.effect)) : null,
-      third ? h("td", { class: changed(hidden[i]) ? "said changed" : "said", title: titleOf(hidden[i].label, MOST_SHOWN) },
-        token(clipped(hidden[i].label, MOST_SHOWN)),
-        hidden[i].score === null ? "" : ` ${probability(hidden[i].score)}`) : null));
-    const others = data.items.length - rows.length;
+    const highest = (numbers) => numbers.reduce((most, each) => Math.max(most, orZero(each)), 0);
+    const measured = both.some((each) => each.hidden.length), third = measured && both.some(({ kind }) => kind !== "vectors");
+    const kept = chosen(there.map((row) => highest(weights(row))),
+      measured ? there.map((row) => ({ change: highest(hidden(row).filter(Boolean).map(changeSize)) })) : [], first.kind);
+    const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
+    const rows = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
+    const high = Math.max(highest(rows.flatMap(weights)), 1e-12);
+    const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
+    // Changes of other kinds, such as a probability's and a number's, have no scale in common.
+    const alike = both.every(({ kind }) => kind === first.kind);
+    const full = both.map(({ kind }, side) => fullChange(alike ? both.flatMap((_, each) => effects(each)) : effects(side), kind));
+    const boxed = !pairs && isBoxed(view), drawn = pairs ? linesOf(both) : cellsOf(view, rows, boxed);
+    const body = rows.map((row) => {
+      const found = weights(row), outcomes = hidden(row), side = list[row][0] === null ? 1 : 0;
+      const go = () => choose({ ...(pairs ? { side } : {}), key: list[row][side] });
+      return h("tr", { "data-key": row, class: row === own ? "key" : "", onclick: go },
+        h("th", { scope: "row" }, pairs ? namesOfRow(pairs, list[row], row, go, words) : nameOfRow(view, row, go)),
+        drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found) : null,
+        measured ? drawn.effect(outcomes, full) : null, third ? drawn.said(outcomes) : null);
+    });
+    const head = [nounOf(first.data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
+      ...(measured ? [words.mattered] : []), ...(third ? [words.without] : [])];
+    const others = there.length - rows.length;
     root.replaceChildren(
-      h("table", { class: "compared" },
+      h("table", { class: pairs ? "compared two" : "compared" },
         h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))), h("tbody", {}, body)),
-      ...(others ? [h("p", { class: "quiet" }, view.least === null ? words.others(others) : restOf(view))] : []),
-      ...(hidden.length ? [] : [h("p", { class: "quiet" }, words.noEffects)]));
+      ...(others ? [h("p", { class: "quiet" }, pairs || view.least === null ? words.others({ count: others }) : restOf(view))] : []),
+      ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]));
   };
+}
+
+function isBoxed({ layer, pooled }) {
+  return layer.heads > 1 && layer.heads <= MOST_BOXES && !pooled && known(layer, null) === "all";
+}
+
+// The cells of one record: a bar with its number, a box a head, the answer.
+function cellsOf(view, rows, boxed) {
+  const { hidden, kind, layer, place } = view, longest = (texts) => Math.max(...texts.map((each) => each.length));
+  const room = { weight: longest(rows.map((i) => weightText(view, i))),
+    effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], place, kind))) : 0 };
+  return {
+    weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight),
+      boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view.head) : null),
+    effect: ([outcome], [full]) => h("td", {}, barred(changeSize(outcome) / full, "effect", effectText(outcome, place, kind), room.effect)),
+    said: ([{ label, score }]) => h("td", { class: label === place.label ? "said" : "said changed", title: titleOf(label, MOST_SHOWN) },
+      token(clipped(label, MOST_SHOWN)), score === null ? "" : ` ${probability(score)}`),
+  };
+}
+
+// The same of two, the first above the second.
+function linesOf(both) {
+  const lines = (values, draw) => twoLines(values.map((each, side) => (each === null ? null : draw(each, side, both[side]))));
+  return {
+    weight: (shares, pair) => h("td", {}, lines(shares.map((each, side) => (pair[side] === null || !both[side].weights ? null : each)),
+      (share, side, view) => [bar(share, "weight"), weightText(view, pair[side])])),
+    effect: (outcomes, full) => h("td", {}, lines(outcomes, (outcome, side, { place, kind }) =>
+      [bar(changeSize(outcome) / full[side], "effect"), effectText(outcome, place, kind)])),
+    said: (outcomes) => h("td", { class: "said" }, lines(outcomes, ({ label, score }, side, { place }) =>
+      [h("span", { class: label === place.label ? "" : "changed" }, token(clipped(label, MOST_SHOWN)),
+        score === null ? "" : ` ${probability(score)}`)])),
+  };
+}
+
+function nameOfRow({ names }, i, go) {
+  return h("button", { type: "button", class: "plain", "data-id": `key ${i}`, title: titleOf(names[i], MOST_SHOWN), onclick: go },
+    token(clipped(names[i], MOST_SHOWN)));
+}
+
+function namesOfRow(pairs, pair, row, go, words) {
+  const alone = pair.indexOf(null);
+  return [h("button", { type: "button", class: "plain", "data-id": `row ${row}`, onclick: go },
+    pairs.namesOf(pair).flatMap((each, i) => [i ? " / " : "", token(each)])),
+  alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn({ side: "AB"[1 - alone] }))];
+}
+
+function gapOf(found) {
+  const gap = found.includes(null) ? NaN : found[1] - found[0];
+  return h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : percentChange(...found));
 }
 
 // What is known of a row of which the page holds the largest weights.
 function restOf({ weights, state, least }) {
   const largest = weights.filter((each) => each > 0);
-  return wordsOf(state.lang).rest(largest.length, percent(largest.reduce((a, b) => a + b, 0)),
-    weights.filter(Number.isNaN).length, percent(least));
+  return wordsOf(state.lang).rest({ count: largest.length, sum: percent(largest.reduce((a, b) => a + b, 0)),
+    others: weights.filter(Number.isNaN).length, least: percent(least) });
 }
 
 // A bar with its number after it; the longest bar leaves room for a number of so many characters.
@@ -74,16 +135,12 @@ function boxes(found, head) {
     { class: i === head ? "box chosen" : "box", style: { "--weight-value": Math.sqrt(orZero(each)).toFixed(3) } })));
 }
 
-function withKey(rows, key) {
-  return rows.includes(key) ? rows : [...rows, key].sort((a, b) => a - b);
-}
-
 function sizeOf(hidden, i) {
   return hidden.length ? changeSize(hidden[i]) : 0;
 }
 
-/** The items of the table, in turn the next by weight and the next by effect, in the order of the input. */
-export function chosen(weights, hidden, kind) {
+// The items of the table, in turn the next by weight and the next by effect, in the order of the input.
+function chosen(weights, hidden, kind) {
   const all = [...weights.keys()];
   if (all.length <= MOST_ROWS) return all;
   const byWeight = [...all].sort((a, b) => orZero(weights[b]) - orZero(weights[a]));

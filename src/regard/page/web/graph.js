@@ -22,7 +22,7 @@ export function graphView(root, choose) {
     const { input, items } = view.data, words = wordsOf(view.state.lang), large = input.positions === null;
     sheet.toggleAttribute("hidden", large);
     adjacency.canvas.hidden = !large;
-    (large ? adjacency.canvas : sheet).setAttribute("aria-label", words.graph(items.length, input.edges.shape[1]));
+    (large ? adjacency.canvas : sheet).setAttribute("aria-label", words.graph({ nodes: items.length, edges: input.edges.shape[1] }));
     drawing.show(view, [large ? words.adjacency : ""]);
   };
 

@@ -103,8 +103,8 @@ export function itemsView(root, choose, peek) {
     const alone = data.queries !== null || view.pooled;
     const chips = far.map((i) => farChip(all, i, h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
       onclick: () => choose(alone ? { key: i } : { place: placeAt(view.data, i), key: null }) },
-    words[before ? "before" : "after"](percent(weights[i]), shownText(data.items[i]), Math.abs(selected - i)))));
-    const others = words[before ? "moreBefore" : "moreAfter"](to - from, nounOf(data.noun, view.state.lang, true));
+    words[before ? "before" : "after"]({ share: percent(weights[i]), text: shownText(data.items[i]), distance: Math.abs(selected - i) }))));
+    const others = words[before ? "moreBefore" : "moreAfter"]({ count: to - from, noun: nounOf(data.noun, view.state.lang, true) });
     return [h("li", { class: "edge" }, h("span", {}, others), ...chips)];
   }
 

@@ -1,8 +1,9 @@
 // What the page doesn't hold of the weights, in sentences.
 import { isComing } from "./weights.js";
+import { wordsOf } from "./words.js";
 
 /** A sentence for each kind of layer of which not all weights are there. */
-export function leftOut({ layers }, words) {
+export function leftOut({ layers }, lang) {
   const found = new Map();
   layers.forEach((layer, number) => {
     if (layer.table || isComing(layer)) return;
@@ -13,7 +14,24 @@ export function leftOut({ layers }, words) {
     if (!found.has(name)) found.set(name, { exact, largest, heads: layer.heads, layers: [] });
     found.get(name).layers.push(number + 1);
   });
-  return [...found.values()].map((each) => words.leftOut({ ...each, layers: ranges(each.layers) }));
+  return [...found.values()].map((each) => leftOutText(each, wordsOf(lang)));
+}
+
+function leftOutText({ layers, exact, largest, heads: all }, words) {
+  const rest = all - exact - largest;
+  const held = [exact ? words.heldExactly({ heads: exact, all }) : "",
+    largest ? words[exact ? "heldLargest" : "heldLargestOf"]({ heads: largest, all }) : "",
+    rest ? words[rest === all ? "heldOverviewOfAll" : "heldOverview"]({ heads: rest }) : ""].filter(Boolean);
+  return words.leftOut({ count: layers.length, layers: ranges(layers), held: held.join(words.comma) });
+}
+
+/** Why there are no weights of the head that is chosen. */
+export function missingText({ layer, number, head, state: { lang } }) {
+  const held = layer.vectors?.heads ?? [], words = wordsOf(lang);
+  if (isComing(layer)) return words.coming;
+  if (head !== null || !held.length) return words.missingHead;
+  const choices = held.map((each) => `${number + 1}.${each + 1}`).join(words.listed);
+  return words.missingAverage({ held: held.length, heads: layer.heads, choices });
 }
 
 // 1, 2, 3, 5 as 1-3, 5.

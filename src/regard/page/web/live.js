@@ -106,7 +106,7 @@ async function converse() {
 
   function say() {
     const words = wordsOf(document.documentElement.lang.startsWith("zh") ? "zh" : "en");
-    name.textContent = takes === "text" ? words.type : words.drop(noun);
+    name.textContent = takes === "text" ? words.type : words.drop({ noun });
     see.textContent = words.see;
     measure.textContent = words.measure;
     status.textContent = told === "busy" ? words.busy

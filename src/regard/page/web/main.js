@@ -4,16 +4,17 @@ import { MOST_SHOWN } from "./answers.js";
 import { comparedView } from "./compared.js";
 import { readLater } from "./data.js";
 import { clipped, h } from "./dom.js";
+import { sentenceOf } from "./facts.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { leftOut } from "./left_out.js";
 import { mapView } from "./map.js";
-import { sentenceOf } from "./sentence.js";
+import { weightCells } from "./map_weights.js";
 import { changed, firstState, hashOf, readState } from "./state.js";
 import { stepsView } from "./steps.js";
 import { tilesOf } from "./threads.js";
 import { placeAt, placesOf, viewOf } from "./view.js";
-import { nounOf, wordsOf } from "./words.js";
+import { nounOf, messageText, wordsOf } from "./words.js";
 
 /**
  * Build the page from its data in place of what is there, until `signal` ends it; `bothOf` makes of the data what the page
@@ -59,7 +60,7 @@ export function start(all, signal, bothOf = null) {
 
   const views = both ? both.views({ page, items, compared, heads, map, steps, stepsTitle: stepsPart.title }, choose, peek, tiles, signal)
     : [inputView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
-    mapView(map, choose, (...asked) => tiles(state.record, ...asked)), stepsView(steps, stepsPart.title)];
+    mapView(map, choose, weightCells((...asked) => tiles(state.record, ...asked))), stepsView(steps, stepsPart.title)];
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
     if (key !== null) page.querySelector(`tr[data-key="${key}"]`)?.classList.add("lit");
@@ -84,20 +85,20 @@ export function start(all, signal, bothOf = null) {
     const focused = focusNow();
     const view = viewNow(state), words = wordsOf(state.lang);
     document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
-    const layerText = view.usesPooling ? words.pooling : words.layerOf(view.number + 1, data.layers.length);
-    const headText = view.layer.heads === 1 ? "" : view.head === null ? words.average(view.layer.heads)
-      : words.headOf(view.head + 1, view.layer.heads);
+    const layerText = view.usesPooling ? words.pooling : words.layerOf({ layer: view.number + 1, count: data.layers.length });
+    const headText = view.layer.heads === 1 ? "" : view.head === null ? words.average({ count: view.layer.heads })
+      : words.headOf({ head: view.head + 1, count: view.layer.heads });
     where.replaceChildren(h("strong", {}, "regard"), both ? ` · ${words.both}` : [data.model, layerText, headText,
-      view.pooled && !view.usesPooling ? words.overAll((data.queries || data.items).length) : ""]
+      view.pooled && !view.usesPooling ? words.overAll({ count: (data.queries || data.items).length }) : ""]
       .filter(Boolean).map((each) => ` · ${each}`).join(""));
     languages.replaceChildren(...["en", "zh"].map((lang) => h("button", { type: "button", class: "plain", lang, "data-id": lang,
       "aria-pressed": String(lang === state.lang), onclick: () => choose({ lang }) }, lang === "en" ? "English" : "中文")),
     h("button", { type: "button", class: "plain", "data-id": "help", onclick: showHelp }, `? ${words.keys}`));
     showRecords(words);
-    ask.textContent = words.pick(nounOf(data.queries ? "word" : data.noun, state.lang));
+    const noun = nounOf(data.queries ? "word" : data.noun, state.lang);
+    ask.textContent = words.pick({ article: /^[aeiou]/.test(noun) ? "an" : "a", noun });
     const sentenceNow = both ? both.sentence : sentenceOf, parts = sentenceNow(view), uncut = sentenceNow(view, Infinity);
-    const textOf = (each) => each.map(([text]) => text).join("");
-    sentence.title = textOf(uncut) === textOf(parts) ? "" : textOf(uncut);
+    sentence.title = messageText(uncut) === messageText(parts) ? "" : messageText(uncut);
     sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
     const name = (found, title, note) => {
       found.title.textContent = title;
@@ -106,15 +107,15 @@ export function start(all, signal, bothOf = null) {
     };
     name(comparedPart, words.compared, words.comparedNote);
     name(headsPart, words.heads, both ? words.bothHeadsNote : view.removed.length ? words.headsNote : "");
-    name(mapPart, words.map(nounOf(data.noun, state.lang, true)), words.mapNote);
+    name(mapPart, words.map({ noun: nounOf(data.noun, state.lang, true) }), words.mapNote);
     for (const each of views) each(view);
     // What was drawn anew keeps the focus.
     if (focused && focusNow()?.id !== focused.id) focusOn(focused);
     stepsPart.note.textContent = view.pooled || both ? "" : `${clipped(view.place.name, MOST_SHOWN)} → ${clipped(view.names[view.key], MOST_SHOWN)}`;
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     const told = both ? all.records : [data], differences = told.map(({ difference }) => difference).filter((each) => each !== null);
-    const notes = told.flatMap((each) => [...leftOut(each, words), ...(each.outcomes.note ? [each.outcomes.note] : [])]);
-    checked.replaceChildren(h("p", {}, differences.length < told.length ? "" : `${words.checked(Math.max(...differences).toPrecision(1))} `,
+    const notes = told.flatMap((each) => [...leftOut(each, state.lang), ...(each.outcomes.note ? [each.outcomes.note] : [])]);
+    checked.replaceChildren(h("p", {}, differences.length < told.length ? "" : `${words.checked({ difference: Math.max(...differences).toPrecision(1) })} `,
       words.about), ...[...new Set([...(both ? both.notes(view) : []), ...notes])].map((each) => h("p", {}, each)));
   }
 
@@ -138,7 +139,7 @@ export function start(all, signal, bothOf = null) {
     records.hidden = all.records.length === 1 || both !== null;
     if (records.hidden) return;
     const options = all.records.map((each, i) => h("option", { value: i, selected: i === state.record }, `${i + 1}  ${nameOf(each)}`));
-    records.replaceChildren(h("label", {}, words.record(all.records.length), " ",
+    records.replaceChildren(h("label", {}, words.record({ count: all.records.length }), " ",
       h("select", { "data-id": "record", onchange: ({ target }) => choose({ record: Number(target.value) }) }, options)));
   }
 

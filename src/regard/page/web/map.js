@@ -1,77 +1,55 @@
-// All items against all items: a window of the weights, from the whole map down to single cells.
+// A map of queries against keys, cell by cell: of weights, or of what a source of cells gives instead.
 import { MOST_SHOWN } from "./answers.js";
-import { scaleOf } from "./colours.js";
+import { sized } from "./canvas.js";
 import { clipped, h } from "./dom.js";
-import { fromOverview, highOf } from "./heads.js";
+import { clamp, windowControls, windowOf } from "./map_window.js";
 import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { percent } from "./numbers.js";
-import { cells, cellsOfTop } from "./tiles.js";
 import { placeAt } from "./view.js";
-import { HIDDEN, headsOf, known } from "./weights.js";
-import { nounOf, wordsOf } from "./words.js";
-
-const CELLS = 256;
-// Pairs, over all heads, that are computed at once without the page standing still.
-const AT_ONCE = 2 ** 17;
-// Where there is no overview, so many.
-const AT_MOST = 2 ** 21;
-// Pairs that a worker computes in less than a second; until then the overview is shown.
-const LATER = 2 ** 23;
-const FEWEST = 8;
-// A pointer that moves less was meant to click.
-const STILL = 5;
+import { HIDDEN } from "./weights.js";
+import { wordsOf } from "./words.js";
 
 /**
- * The map; `tiles` computes cells away from the page's own thread, `scaled` is given the largest number that is drawn and
- * gives a function of the one that has the full colour.
+ * The map of a source. What the pointer is on is told by an event, "lit", as a pair: {query, key}.
+ *
+ * source:
+ *   name, zooms: the map's name, and whether one can look closer;
+ *   title(view): what the map shows;
+ *   look(view, window, later, show): calls `show` with {found, window, most, notes}: cells, as `tiles.js` makes them, where
+ *     they are, the largest number that is drawn, and sentences; without cells the sentences say why. It may call it again,
+ *     with more exact cells, if `later`;
+ *   scaled(most): a function of the number that has the full colour;
+ *   palette(root, high): how cells are coloured and written, as `drawCells` takes it;
+ *   names(view, window): those of the rows and columns;
+ *   said(words, found, cell): the number of a cell in words;
+ *   legend(words, high): the beginning of the legend.
+ * A window has a `list` if its rows and columns aren't those of a record, but pairs of two.
  */
-export function mapView(root, choose, tiles, scaled = (high) => () => high) {
-  const canvas = h("canvas", { tabindex: 0, role: "img", class: "map", "data-id": "map" });
+export function mapView(root, choose, source) {
+  const canvas = h("canvas", { tabindex: 0, role: "img", class: "map", "data-id": source.name });
   const line = h("p", { class: "quiet line", "aria-live": "polite" });
-  const note = h("p", { class: "quiet" });
-  const legend = h("p", { class: "legend" });
-  const button = (name, action) => h("button", { type: "button", "data-id": name, onclick: action });
-  const closer = button("closer", () => zoom(0.5)), wider = button("wider", () => zoom(2));
-  const whole = button("whole", () => look(null));
-  const buttons = h("p", { class: "buttons" }, closer, wider, whole);
-  root.append(buttons, canvas, line, legend, note);
-  // cursor: a query and a key; drag: what the pointer does since it was pressed.
-  let view = null, shown = null, cursor = null, drag = null, asked = 0, turned = 0, width = 0;
+  const legend = h("p", { class: "legend" }), note = h("p", { class: "quiet" });
+  // cursor: the query and the key, in the terms of the window, that the pointer or the arrow keys are on.
+  let view = null, shown = null, cursor = null, asked = 0, width = 0;
+  const controls = source.zooms ? windowControls(canvas, choose, {
+    lookAt, draw, cellAt,
+    forget: () => (cursor = null),
+    now: () => ({ view, shown, cursor }),
+  }) : null;
+  root.append(...(controls ? [controls.buttons] : []), canvas, line, legend, note);
   new ResizeObserver(() => root.clientWidth && root.clientWidth !== width && draw()).observe(root);
 
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || !shown || event.pointerType === "touch") return;
-    drag = { x: event.clientX, y: event.clientY, window: shown.asked, from: pairAt(event), moved: false,
-      pans: shown.asked !== null && view.state.window !== null && !event.shiftKey };
-    canvas.setPointerCapture(event.pointerId);
-  });
-  canvas.addEventListener("pointermove", (event) => (drag ? dragTo(event) : hover(pairAt(event))));
-  canvas.addEventListener("pointerup", (event) => drag && drop(event));
-  canvas.addEventListener("pointercancel", () => drag && stopDragging());
-  canvas.addEventListener("pointerleave", () => drag || hover(null));
+  canvas.addEventListener("pointermove", (event) => controls?.drags() || hover(cellAt(event)));
+  canvas.addEventListener("pointerleave", () => controls?.drags() || hover(null));
   canvas.addEventListener("blur", () => hover(null));
-  canvas.addEventListener("click", (event) => pick(pairAt(event)));
-  canvas.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    // A turn of the wheel is many events.
-    turned += Math.sign(event.deltaY) * Math.min(100, Math.abs(event.deltaY) * (event.deltaMode ? 33 : 1));
-    if (Math.abs(turned) < 80) return;
-    const factor = turned > 0 ? 2 : 0.5;
-    turned = 0;
-    zoom(factor, pairAt(event));
-  }, { passive: false });
+  canvas.addEventListener("click", (event) => pick(cellAt(event)));
   canvas.addEventListener("keydown", (event) => {
     const step = event.shiftKey ? 10 : 1;
     const moves = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in moves) move(...moves[event.key]);
-    else if (event.key === "+" || event.key === "=") zoom(0.5);
-    else if (event.key === "-") zoom(2);
-    else if (event.key === "0") look(null);
-    else if (event.key === "Enter") pick(spot());
-    else if (event.key === "Escape" && drag) stopDragging();
-    else return;
+    else if (event.key === "Enter") pick(shown && spot());
+    else if (!controls?.pressed(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
   });
@@ -79,101 +57,74 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
   const update = (next) => {
     if (view && (next.layer !== view.layer || next.state.record !== view.state.record)) cursor = null;
     view = next;
-    drag = null;
-    const words = wordsOf(view.state.lang), { layer } = view;
-    closer.textContent = words.closer;
-    wider.textContent = words.wider;
-    whole.textContent = words.whole;
-    buttons.hidden = Math.max(layer.queries, layer.keys) <= 16;
-    canvas.classList.toggle("zoomed", view.state.window !== null);
-    canvas.setAttribute("aria-label", `${words.map(nounOf(view.data.noun, view.state.lang, true))}: ${words.mapNote}`);
+    canvas.setAttribute("aria-label", `${source.title(view)}: ${wordsOf(view.state.lang).mapNote}`);
+    controls?.update();
     lookAt(windowOf(view), true);
   };
   /** Draw the same again, on a scale that has changed. */
   update.redraw = draw;
-  /** Show a pair that the pointer is on elsewhere. */
-  update.point = (pair) => pointAt(pair);
+  /** Show a pair that the pointer is on elsewhere: numbers of a record; null: none. */
+  update.point = (pair, side = 0) => pointAt(pair && shown && cellOf(pair, side));
   return update;
 
-  // Show a window: at once what is there, and single pairs when a worker has computed them, if it may.
   function lookAt(window, later) {
-    const { layer, head } = view, there = known(layer, head), heads = headsOf(layer, head);
-    const size = [window.bottom - window.top, window.right - window.left], pairs = heads.length * size[0] * size[1];
     const number = ++asked;
-    if (there === "all" && (pairs <= AT_ONCE || !layer.overview && pairs <= AT_MOST)) {
-      show(cells(layer, heads, window, CELLS, CELLS), window, window, "all");
-    } else if (there === "largest" && Math.max(...size) <= CELLS) {
-      show(cellsOfTop(layer, head, window, CELLS, CELLS), window, window, "largest");
-    } else if (layer.overview) {
-      const [found, aligned] = cropped(overviewOf(layer, head), window, layer);
-      show(found, aligned, window, "overview");
-      if (there === "all" && pairs <= LATER && later) {
-        tiles(view.number, heads, window, CELLS).then((exact) => number === asked && show(exact, window, window, "all"));
-      }
-    } else {
-      shown = null;
-      canvas.hidden = true;
-      note.textContent = wordsOf(view.state.lang).missing(view);
-      legend.replaceChildren();
-      line.textContent = "";
-    }
+    source.look(view, window, later, (next) => number === asked && show({ ...next, asked: window }));
   }
 
-  function show(found, window, wanted, kind) {
-    canvas.hidden = false;
-    shown = { found, window, asked: wanted, high: scaled(highOf(found)) };
-    const { tall, wide } = found, words = wordsOf(view.state.lang), said = [];
-    if (tall * wide > 1) said.push(words.joined(tall, wide));
-    if (kind === "overview" && view.layer.rows_taken < tall) said.push(words.taken(view.layer.rows_taken, tall));
-    if (kind === "largest") said.push(words.largestOnly);
-    note.textContent = said.join(" ");
-    draw();
+  function show(next) {
+    shown = next.found ? { ...next, high: source.scaled(next.most) } : null;
+    canvas.hidden = legend.hidden = !shown;
+    note.textContent = next.notes.join(" ");
+    pointAt(shown && cursor);
   }
 
   function draw() {
     if (!shown) return;
-    const { found, window } = shown, high = shown.high(), scale = scaleOf(root), style = getComputedStyle(root);
+    const { found, window } = shown, high = shown.high(), style = getComputedStyle(root), words = wordsOf(view.state.lang);
     width = root.clientWidth;
-    const place = shown.place = layoutOf(found, width);
-    const ratio = globalThis.devicePixelRatio || 1;
-    canvas.width = Math.round(place.width * ratio);
-    canvas.height = Math.round(place.height * ratio);
-    canvas.style.width = `${place.width}px`;
-    canvas.style.height = `${place.height}px`;
-    const context = canvas.getContext("2d");
-    context.scale(ratio, ratio);
-    const dots = drawCells(context, found, place, scale, high, style);
-    if (place.labels) drawLabels(context, found, window, place, namesOf(view), style);
-    else drawRulers(context, found, window, place, view.layer, style);
+    const place = shown.place = layoutOf(found, width), context = sized(canvas, place.width, place.height);
+    const dots = drawCells(context, found, place, source.palette(root, high), style);
+    if (place.labels) drawLabels(context, found, window, place, source.names(view, window), style);
+    else if (!window.list) drawRulers(context, found, window, place, view.layer, style);
     drawFrame(context, found, window, place, row(), cursor || row() >= 0 ? spot() : null, style);
-    if (drag?.moved && !drag.pans) drawBrush(context, style);
-    const words = wordsOf(view.state.lang);
-    legend.replaceChildren(`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }), ` ${percent(high)}`,
+    controls?.drawBrush(context, style);
+    legend.replaceChildren(...source.legend(words, high),
       ...(found.sums.includes(HIDDEN) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []),
-      ...(dots ? [" · ", h("span", { class: "dot", "aria-hidden": "true" }), ` ${words.dot(percent(dots))}`] : []));
+      ...(dots ? [" · ", h("span", { class: "dot", "aria-hidden": "true" }), ` ${words.dot({ share: percent(dots) })}`] : []));
   }
 
-  // The query of the chosen item, if it has a row.
+  // The row of the chosen item, if it has one.
   function row() {
-    return view.layer.queries === 1 ? 0 : view.pooled ? -1 : view.place.query;
+    return view.layer.queries === 1 ? 0 : view.pooled ? -1 : numberOf(view.place.query, "rows", 0);
   }
 
-  // The pair of the pointer or the arrow keys; without one, the chosen pair.
+  // The cell of the pointer or the arrow keys; without one, that of the chosen pair.
   function spot() {
-    return cursor || { query: Math.max(0, row()), key: view.key };
+    if (cursor) return cursor;
+    const key = numberOf(view.key, "columns", 0);
+    return key < 0 ? null : { query: Math.max(0, row()), key };
   }
 
-  function drawBrush(context, style) {
-    const box = canvas.getBoundingClientRect();
-    context.strokeStyle = style.getPropertyValue("--ink");
-    context.lineWidth = 1;
-    context.setLineDash([4, 3]);
-    context.strokeRect(drag.x - box.left, drag.y - box.top, drag.toX - drag.x, drag.toY - drag.y);
-    context.setLineDash([]);
+  // Where an item of a record is, in the terms of the window; -1: it isn't.
+  function numberOf(item, kind, side) {
+    const { list } = shown.window;
+    return list ? list[kind].findIndex((pair) => pair[side] === item) : item;
+  }
+
+  function cellOf({ query, key }, side) {
+    const found = { query: view.layer.queries === 1 ? 0 : numberOf(query, "rows", side), key: numberOf(key, "columns", side) };
+    return found.query < 0 || found.key < 0 ? null : found;
+  }
+
+  // The pair of the first record.
+  function pairOf(cell) {
+    const { list } = shown.window;
+    return list ? { query: list.rows[cell.query][0], key: list.columns[cell.key][0] } : cell;
   }
 
   // The query and the key under the pointer; `inside`: the nearest ones, if it is outside of the map.
-  function pairAt(event, inside = false) {
+  function cellAt(event, inside = false) {
     if (!shown) return null;
     const { left, top } = canvas.getBoundingClientRect(), { found, window, place } = shown;
     let column = Math.floor((event.clientX - left - place.left) / place.cell);
@@ -183,147 +134,51 @@ export function mapView(root, choose, tiles, scaled = (high) => () => high) {
     return { query: window.top + row * found.tall, key: window.left + column * found.wide };
   }
 
-  function dragTo(event) {
-    Object.assign(drag, { toX: event.clientX, toY: event.clientY });
-    const right = event.clientX - drag.x, down = event.clientY - drag.y;
-    drag.moved ||= Math.max(Math.abs(right), Math.abs(down)) >= STILL;
-    if (!drag.moved) return;
-    cursor = null;
-    if (!drag.pans) return draw();
-    const { found, place } = shown;
-    drag.to = shifted(drag.window, -down / place.cell * found.tall, -right / place.cell * found.wide, view.layer);
-    lookAt(drag.to, false);
-  }
-
-  function drop(event) {
-    const { moved, pans, to, from } = drag;
-    if (moved && !pans) {
-      const last = pairAt(event, true), { found } = shown;
-      stopDragging();
-      if (!from) return;
-      const rows = widenedTo(Math.min(from.query, last.query), Math.max(from.query, last.query) + found.tall, view.layer.queries);
-      const columns = widenedTo(Math.min(from.key, last.key), Math.max(from.key, last.key) + found.wide, view.layer.keys);
-      look({ top: rows[0], bottom: rows[1], left: columns[0], right: columns[1] });
-    } else if (moved) {
-      drag = null;
-      look(to);
-    } else drag = null;
-    // The click that ends a drag chooses nothing.
-    if (moved) canvas.addEventListener("click", (click) => click.stopImmediatePropagation(), { once: true, capture: true });
-  }
-
-  function stopDragging() {
-    const { window, pans } = drag;
-    drag = null;
-    if (pans) lookAt(window, true);
-    else draw();
-  }
-
-  function pointAt(pair) {
-    cursor = pair;
+  function pointAt(cell) {
+    cursor = cell;
     draw();
-    line.textContent = pair && shown ? said(pair) : "";
+    line.textContent = cell && shown ? said(cell) : "";
   }
 
-  function hover(pair) {
-    pointAt(pair);
+  function hover(cell) {
+    if (cell && cell.query === cursor?.query && cell.key === cursor.key) return;
+    pointAt(cell);
+    const pair = cell && shown && pairOf(cell);
     root.dispatchEvent(new CustomEvent("lit", { bubbles: true, detail: { key: pair ? pair.key : null, pair } }));
   }
 
   function said({ query, key }) {
-    const { found, window } = shown, names = namesOf(view), words = wordsOf(view.state.lang);
+    const { found, window } = shown, names = source.names(view, window), words = wordsOf(view.state.lang);
+    const row = Math.floor((query - window.top) / found.tall), column = Math.floor((key - window.left) / found.wide);
+    if (row < 0 || row >= found.rows || column < 0 || column >= found.columns) return "";
     const named = (labels, i) => clipped(labels[i], MOST_SHOWN);
-    const span = (labels, first, size) => (size === 1 ? named(labels, first)
-      : `${named(labels, first)} … ${named(labels, Math.min(labels.length, first + size) - 1)}`);
-    const cell = Math.floor((query - window.top) / found.tall) * found.columns + Math.floor((key - window.left) / found.wide);
-    const value = found.sums[cell], single = found.tall * found.wide === 1;
-    return `${words.query(span(names.rows, query, found.tall))} ${span(names.columns, key, found.wide)}: ` +
-      `${value === HIDDEN ? words.masked : percent(value)}` +
-      `${single || value === HIDDEN ? "" : `, ${words.largestOne(percent(found.most[cell]))}`}`;
+    const span = (labels, first, size, last) => (size === 1 ? named(labels, first)
+      : `${named(labels, first)} … ${named(labels, Math.min(last, first + size) - 1)}`);
+    const cell = row * found.columns + column;
+    return `${words.query({ name: span(names.rows, query, found.tall, window.bottom) })} ` +
+      `${span(names.columns, key, found.wide, window.right)}: ` +
+      `${found.sums[cell] === HIDDEN ? words.masked : source.said(words, found, cell)}`;
   }
 
-  // By cells; beyond the edge of the window the window goes along.
+  // By cells, within the map; beyond the edge of a window the window goes along.
   function move(down, right) {
     if (!shown) return;
-    const { found, window } = shown, { layer } = view, start = spot();
-    const query = clamp(start.query + down * found.tall, 0, layer.queries - 1);
-    const key = clamp(start.key + right * found.wide, 0, layer.keys - 1);
-    const beyond = (at, first, last) => (at < first ? at - first : at >= last ? at - last + 1 : 0);
-    const [below, beside] = [beyond(query, window.top, window.bottom), beyond(key, window.left, window.right)];
+    const { top, bottom, left, right: end } = controls ? { top: 0, bottom: view.layer.queries, left: 0, right: view.layer.keys }
+      : shown.window;
+    const start = spot() ?? { query: shown.window.top, key: shown.window.left };
+    const query = clamp(start.query + down * shown.found.tall, top, bottom - 1);
+    const key = clamp(start.key + right * shown.found.wide, left, end - 1);
     cursor = { query, key };
-    if ((below || beside) && view.state.window) choose({ window: shifted(view.state.window, below, beside, layer) });
+    controls?.follow(query, key);
     // The cell that the pair is in.
-    const { top, left } = shown.window, { tall, wide } = shown.found;
-    hover({ query: top + Math.floor((query - top) / tall) * tall, key: left + Math.floor((key - left) / wide) * wide });
-  }
-
-  function pick(pair) {
-    if (!pair || !shown) return;
-    const place = view.pooled ? -1 : placeAt(view.data, pair.query);
-    choose(place < 0 ? { key: pair.key } : { place, key: pair.key });
-  }
-
-  function zoom(factor, pair = cursor) {
-    const { layer } = view, window = windowOf(view), found = shown ? shown.found : { tall: 1, wide: 1 };
-    const centre = pair ? { query: pair.query + found.tall / 2, key: pair.key + found.wide / 2 }
-      : { query: view.pooled ? layer.queries / 2 : view.place.query, key: view.key };
-    const span = (size, most) => clamp(Math.round(size * factor), Math.min(FEWEST, most), most);
-    const tall = span(window.bottom - window.top, layer.queries), wide = span(window.right - window.left, layer.keys);
-    if (tall === layer.queries && wide === layer.keys) return look(null);
-    const top = clamp(Math.round(centre.query - tall / 2), 0, layer.queries - tall);
-    const left = clamp(Math.round(centre.key - wide / 2), 0, layer.keys - wide);
-    return look({ top, bottom: top + tall, left, right: left + wide });
-  }
-
-  function look(window) {
+    const { window, found: { tall, wide } } = shown;
     cursor = null;
-    choose({ window });
+    hover({ query: window.top + Math.floor((query - window.top) / tall) * tall, key: window.left + Math.floor((key - window.left) / wide) * wide });
   }
-}
 
-function windowOf({ layer, state }) {
-  return state.window || { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
-}
-
-function shifted({ top, bottom, left, right }, down, beside, { queries, keys }) {
-  const rows = clamp(Math.round(down), -top, queries - bottom), columns = clamp(Math.round(beside), -left, keys - right);
-  return { top: top + rows, bottom: bottom + rows, left: left + columns, right: right + columns };
-}
-
-// From first to last, or a few more.
-function widenedTo(first, last, count) {
-  const more = Math.max(0, Math.min(FEWEST, count) - (Math.min(last, count) - first));
-  const from = clamp(first - Math.floor(more / 2), 0, count);
-  return [from, Math.min(count, Math.max(last + Math.ceil(more / 2), from + Math.min(FEWEST, count)))];
-}
-
-function namesOf({ data, layer, place }) {
-  const columns = data.numbered;
-  if (layer.queries === 1) return { rows: [place.name], columns };
-  return { rows: data.numbered_queries || columns, columns };
-}
-
-let last = { layer: null, head: null, found: null };
-
-// While a window is moved, the cells stay the same.
-function overviewOf(layer, head) {
-  if (last.layer !== layer || last.head !== head) last = { layer, head, found: fromOverview(layer, head) };
-  return last.found;
-}
-
-/** The cells of the overview that a window touches, and the window that they fill. */
-export function cropped(found, window, { queries, keys }) {
-  const { tall, wide } = found;
-  const rows = [Math.floor(window.top / tall), Math.ceil(window.bottom / tall)];
-  const columns = [Math.floor(window.left / wide), Math.ceil(window.right / wide)];
-  const high = rows[1] - rows[0], broad = columns[1] - columns[0];
-  const part = (numbers) => Float64Array.from({ length: high * broad }, (_, i) =>
-    numbers[(rows[0] + Math.floor(i / broad)) * found.columns + columns[0] + i % broad]);
-  return [{ ...found, rows: high, columns: broad, sums: part(found.sums), most: part(found.most) },
-    { top: rows[0] * tall, bottom: Math.min(queries, rows[1] * tall), left: columns[0] * wide,
-      right: Math.min(keys, columns[1] * wide) }];
-}
-
-function clamp(value, low, high) {
-  return Math.max(low, Math.min(high, value));
+  function pick(cell) {
+    if (!cell || !shown) return;
+    const { query, key } = pairOf(cell), place = view.pooled ? -1 : placeAt(view.data, query);
+    choose(place < 0 ? { key } : { place, key });
+  }
 }

@@ -1,8 +1,5 @@
 // Drawing a map on its canvas: cells, names or rulers at its edges, and the frame of what is chosen.
-import { colourOf } from "./colours.js";
 import { clipped } from "./dom.js";
-import { imageOf } from "./heads.js";
-import { percent } from "./numbers.js";
 import { HIDDEN } from "./weights.js";
 
 const SIDE = 520;
@@ -27,15 +24,21 @@ export function layoutOf(found, room) {
   return { top, left, cell, labels, width: left + found.columns * cell + right, height: top + found.rows * cell + 4 };
 }
 
-/** The cells, hatched where the mask hides; what is the largest weight that a dot stands for, or 0. */
-export function drawCells(context, found, { top, left, cell }, scale, high, style) {
+/**
+ * The cells, hatched where the mask hides; what is the largest weight that a dot stands for, or 0.
+ *
+ * palette: {image(found), colour(value), text(value), least, dot(value)}: the cells as pixels, the colour of one, its number
+ * as text and how large a cell with a number must be; the colour of a dot, if the cells have their largest weights.
+ */
+export function drawCells(context, found, place, palette, style) {
+  const { top, left, cell } = place;
   context.imageSmoothingEnabled = false;
   const small = new OffscreenCanvas(found.columns, found.rows);
-  small.getContext("2d").putImageData(imageOf(found, scale, high), 0, 0);
+  small.getContext("2d").putImageData(palette.image(found), 0, 0);
   context.drawImage(small, left, top, found.columns * cell, found.rows * cell);
-  hatch(context, found, { top, left, cell }, style);
-  if (cell >= 30 && found.tall * found.wide === 1) numbers(context, found, { top, left, cell }, scale, high);
-  return dots(context, found, { top, left, cell }, scale);
+  hatch(context, found, place, style);
+  if (cell >= palette.least && found.tall * found.wide === 1) numbers(context, found, place, palette);
+  return palette.dot ? dots(context, found, place, palette) : 0;
 }
 
 function hatch(context, found, { top, left, cell }, style) {
@@ -52,16 +55,16 @@ function hatch(context, found, { top, left, cell }, style) {
   context.stroke();
 }
 
-function numbers(context, found, { top, left, cell }, scale, high) {
+function numbers(context, found, { top, left, cell }, { colour, text }) {
   context.font = "12px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
   for (let i = 0; i < found.sums.length; i++) {
     const value = found.sums[i];
     if (value === HIDDEN) continue;
-    const [red, green, blue] = colourOf(value, high, scale);
+    const [red, green, blue] = colour(value);
     context.fillStyle = 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#111" : "#fff";
-    context.fillText(percent(value).replace("%", ""), left + (i % found.columns + 0.5) * cell,
+    context.fillText(text(value).replace("%", ""), left + (i % found.columns + 0.5) * cell,
       top + (Math.floor(i / found.columns) + 0.5) * cell);
   }
 }
@@ -78,10 +81,10 @@ export function dotted({ columns, tall, wide, sums, most }) {
   return [...best.values()];
 }
 
-function dots(context, found, { top, left, cell }, scale) {
+function dots(context, found, { top, left, cell }, { dot }) {
   const where = dotted(found);
   for (const i of where) {
-    context.fillStyle = `rgb(${colourOf(found.most[i], 1, scale).join(" ")})`;
+    context.fillStyle = `rgb(${dot(found.most[i]).join(" ")})`;
     context.beginPath();
     context.arc(left + (i % found.columns + 0.5) * cell, top + (Math.floor(i / found.columns) + 0.5) * cell,
       Math.max(1.5, Math.min(4, cell / 3)), 0, 2 * Math.PI);

@@ -17,7 +17,7 @@ export function moleculeView(root, choose) {
   const drawing = drawingOf(root, choose, "molecule", draw), sheet = nodesSheet(drawing, "molecule");
 
   return (view) => {
-    sheet.setAttribute("aria-label", wordsOf(view.state.lang).molecule(view.data.items.length));
+    sheet.setAttribute("aria-label", wordsOf(view.state.lang).molecule({ atoms: view.data.items.length }));
     drawing.show(view);
   };
 

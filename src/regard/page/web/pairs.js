@@ -55,6 +55,12 @@ export function pairsOf({ records, against }) {
 
   return {
     pairs, indexOf, partner, normal, against,
+    /** The texts of a pair: of each record, numbered; the same text has one name. Of each `most` characters are written. */
+    namesOf(pair, kind = "items", most = MOST_SHOWN) {
+      const known = [0, 1].filter((side) => pair[side] !== null).map((side) => namesIn(kind, records[side], pair[side]));
+      const [one, other = one] = known;
+      return (one.text === other.text || one.name === other.name ? [one] : known).map(({ name }) => clipped(name, most));
+    },
     /** Whether the records have as many items, of which each is that of the same number in the other. */
     same: ["items", "queries"].every((kind) => pairs[kind].every(([one, other]) => one === other)),
     /** A state after a change, which is in the terms of the record `side`, or of the state. */
@@ -105,13 +111,8 @@ function expanded(runs) {
     [one === null ? null : one + i, other === null ? null : other + i]));
 }
 
-/** The texts of a pair: of each record, numbered; the same text has one name. Of each `most` characters are written. */
-export function namesOfPair([one, other], records, kind = "items", most = MOST_SHOWN) {
-  const [texts, numbered] = kind === "items" ? [({ items }) => items, ({ numbered }) => numbered]
-    : [(data) => data.queries || data.items, (data) => data.numbered_queries || data.numbered];
-  const names = [one === null ? null : numbered(records[0])[one], other === null ? null : numbered(records[1])[other]];
-  const cut = names.filter((each) => each !== null).map((each) => clipped(each, most));
-  if (cut.length === 1) return cut;
-  const same = texts(records[0])[one].trim() === texts(records[1])[other].trim();
-  return same || names[0] === names[1] ? [cut[0]] : cut;
+// The text of an item or a query, and the same numbered if it occurs more than once.
+function namesIn(kind, { items, queries, numbered, numbered_queries }, number) {
+  const [texts, names] = kind === "items" || !queries ? [items, numbered] : [queries, numbered_queries];
+  return { text: texts[number].trim(), name: names[number] };
 }

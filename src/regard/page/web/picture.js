@@ -41,7 +41,7 @@ export function pictureView(root, choose) {
       pixels = painted(input.pixels);
     }
     const words = wordsOf(view.state.lang), { first, grid: [rows, columns] } = input;
-    canvas.setAttribute("aria-label", words.picture(rows, columns));
+    canvas.setAttribute("aria-label", words.picture({ rows, columns }));
     const others = view.data.items.map((_, i) => i).filter((i) => i < first || i >= first + rows * columns);
     const high = highest(view);
     apart.replaceChildren(...others.map((i) => h("li", { class: i === ownItem(view) ? "selected" : "",

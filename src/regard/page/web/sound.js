@@ -53,10 +53,10 @@ export function soundView(root, choose) {
     }
     player.hidden = !input.wav;
     player.setAttribute("aria-label", words.play);
-    canvas.setAttribute("aria-label", words.sound(input.seconds.toFixed(2), view.data.items.length));
+    canvas.setAttribute("aria-label", words.sound({ seconds: input.seconds.toFixed(2), count: view.data.items.length }));
     drawing.show(view, [
-      input.spectrogram.shape[0] ? words.spectrogram(input.spectrogram.shape[1], input.rate / 2) : "",
-      input.wav ? "" : words.silent((input.bytes / 2 ** 20).toFixed(1)),
+      input.spectrogram.shape[0] ? words.spectrogram({ bands: input.spectrogram.shape[1], highest: input.rate / 2 }) : "",
+      input.wav ? "" : words.silent({ size: (input.bytes / 2 ** 20).toFixed(1) }),
     ]);
   };
 

@@ -1,5 +1,6 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
+import { missingText } from "./left_out.js";
 import { brief, percent, short } from "./numbers.js";
 import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt } from "./weights.js";
 import { weightText } from "./view.js";
@@ -13,9 +14,9 @@ export function stepsView(root, title) {
   let open = false;
   return (view) => {
     const { layer, state, key } = view, words = wordsOf(state.lang);
-    title.textContent = words.steps(view.weights ? weightText(view, key) : words.aWeight);
+    title.textContent = words.steps({ weight: view.weights ? weightText(view, key) : words.aWeight });
     if (!view.weights || view.pooled) {
-      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.pooledSteps : words.missing(view)));
+      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.pooledSteps : missingText(view)));
       return;
     }
     const query = view.place.query;
@@ -25,15 +26,15 @@ export function stepsView(root, title) {
       ? headsOf(layer, null).map((head) => weightAt(layer, head, query, key)) : null;
     const head = every ? every.indexOf(Math.max(...every)) : view.head;
     if (isComing(layer) && !known(layer, view.head)) {
-      root.replaceChildren(h("p", { class: "quiet" }, words.missing(view)));
+      root.replaceChildren(h("p", { class: "quiet" }, missingText(view)));
       return;
     }
     if (view.there === "largest") {
-      root.replaceChildren(h("p", { class: "quiet" }, words.noVectors(view)));
+      root.replaceChildren(h("p", { class: "quiet" }, view.head === null ? words.noVectorsOfAverage : words.noVectorsOfHead));
       return;
     }
     if (!layer.vectors || !layer.vectors.heads.includes(head)) {
-      root.replaceChildren(h("p", { class: "quiet" }, words.noSteps(layer.rule || "")));
+      root.replaceChildren(h("p", { class: "quiet" }, words.noSteps({ rule: layer.rule || "" })));
       return;
     }
     const part = headVectors(layer, head);
@@ -42,16 +43,16 @@ export function stepsView(root, title) {
     // Those first that make most of the sum.
     const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i], i])
       .sort(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
-    if (every) rows.push(step(words.headOf(head + 1, layer.heads), ""));
+    if (every) rows.push(step(words.headOf({ head: head + 1, count: layer.heads }), ""));
     rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${signed(a)} × ${signed(b)}`),
       terms.length > FEW ? " + … = " : " = "].join(""), short(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
         open = target.open;
       } }, h("summary", { "data-id": "terms" }, said), tableOf(terms))));
     rows.push(Math.abs(part.scale - part.size ** -0.5) < 1e-9
-      ? step(words.root(part.size), "", short(scaled)) : step(words.scale, `${short(part.scale)} × ${short(sum)} = `, short(scaled)));
+      ? step(words.root({ size: part.size }), "", short(scaled)) : step(words.scale, `${short(part.scale)} × ${short(sum)} = `, short(scaled)));
     if (part.bias.distance || part.bias.near || part.bias.pair) {
       const distance = key - (query + part.keys - part.queries);
-      rows.push(step(words.position(distance), `${short(scaled)} + ${signed(bias)} = `, short(score)));
+      rows.push(step(distance ? words[distance < 0 ? "positionBefore" : "positionAfter"]({ distance: Math.abs(distance) }) : words.positionItself, `${short(scaled)} + ${signed(bias)} = `, short(score)));
     }
     rows.push(step(words.mask, "", allowed ? words.allowed : words.hidden));
     if (allowed) {
@@ -59,7 +60,7 @@ export function stepsView(root, title) {
       const { count, largest } = rowScores(part, query), sum = Math.exp(logSumOf(part, query) - largest);
       const isNone = largest === -Infinity;
       if (!isNone) rows.push(step(words.largest, `${short(score)} − ${bracketed(largest)} = `, short(score - largest)));
-      rows.push(step(words.softmax(count), isNone ? "" : `e^${bracketed(score - largest)} ÷ ${short(sum)} = `,
+      rows.push(step(words.softmax({ count }), isNone ? "" : `e^${bracketed(score - largest)} ÷ ${short(sum)} = `,
         percent(weightAt(layer, head, query, key))));
     }
     if (every) {

@@ -18,10 +18,10 @@ export function tableView(root, choose) {
     const head = [nounOf(view.data.noun, view.state.lang), ...(view.weights ? [words.attended] : []), ...input.columns];
     made = range(from, to).map((i) => row(view, i, high));
     const gap = (count) => (count ? [h("tr", { class: "gap" }, h("td", { colspan: head.length }, `… ${count.toLocaleString("en")}`))] : []);
-    box.setAttribute("aria-label", words.rows(items.length, input.width));
+    box.setAttribute("aria-label", words.rows({ rows: items.length, columns: input.width }));
     box.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, token(each))))),
       h("tbody", {}, ...gap(from), ...made, ...gap(items.length - to))));
-    drawing.show(view, [shown < input.width ? words.columns(shown, input.width) : ""]);
+    drawing.show(view, [shown < input.width ? words.columns({ shown, all: input.width }) : ""]);
     made[chosenItem(view) - from]?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
   };
 

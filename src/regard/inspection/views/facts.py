@@ -1,0 +1,287 @@
+"""What is told of a prediction of a record: what was attended to, what mattered, the heads; and the sentence of it.
+
+Terminal, page, notebook and figures draw it. The page computes the same for whatever is chosen on it, by `facts.js`.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from regard.errors import ArgumentError
+from regard.inspection.across_layers import ATTRIBUTIONS, Attribution
+from regard.inspection.attributed_items import attributed_items
+from regard.inspection.case import Case
+from regard.inspection.numbered import numbered
+from regard.inspection.outcomes import Outcome, Outcomes, Place
+from regard.inspection.patterns import head_patterns
+from regard.inspection.rank_agreement import rank_agreement
+from regard.inspection.record import LayerRecord, Record
+from regard.inspection.views.outcome_text import or_zero, quoted, said, signed_percent, size_text
+from regard.page.messages import say
+from regard.page.numbers import percent, probability
+from regard.page.visible import visible
+
+__all__ = [
+    "Facts",
+    "chosen_place",
+    "head_names",
+    "is_noticed",
+    "largest_difference",
+    "own_item",
+    "place_name",
+    "sentence",
+    "story_of",
+]
+
+# A change of the probability, or a difference, below this is called none: it may not change the percentage.
+_NOTICED = 0.01
+
+
+class RemovedHead(NamedTuple):
+    """A head and what is predicted without it.
+
+    Args:
+        layer, head: its numbers, from 1.
+        pattern: its measured pattern; "" if it has none.
+        outcome: the outcome if it is removed.
+        attention: of an encoder-decoder whose self-attention was recorded, which layers are counted: "encoder",
+            "decoder" or "cross".
+    """
+
+    layer: int
+    head: int
+    pattern: str
+    outcome: Outcome
+    attention: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in a table, such as "2.4" or "encoder 2.4"."""
+        return f"{self.attention} {self.layer}.{self.head}".strip()
+
+
+class Facts(NamedTuple):
+    """What is told of one prediction of a record.
+
+    Args:
+        place: what is predicted.
+        number: its number in `record.outcomes.places`, from 0.
+        title: which layer and head the weights are of.
+        weights: for each item, its weight, or what the method of attribution gives for it.
+        hidden: for each item, the outcome if it is hidden; empty if that wasn't measured.
+        removed: each head with the outcome without it; empty if not measured.
+        agreement: the rank agreement of `weights` and the sizes of the changes by hiding; NaN if it has none.
+        sentence: what is to be seen, in English.
+        difference: the largest difference between outputs and those computed from the record; None: can't be compared.
+        attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
+        own: the item whose own prediction it is, from 0; None if it is none of those that are attended to.
+    """
+
+    place: Place
+    number: int
+    title: str
+    weights: tuple[float, ...]
+    hidden: tuple[Outcome, ...]
+    removed: tuple[RemovedHead, ...] = ()
+    agreement: float = math.nan
+    sentence: str = ""
+    difference: float | None = None
+    attribution: Attribution | None = None
+    own: int | None = None
+
+    @property
+    def attended(self) -> int:
+        """The item with the largest weight."""
+        return max(range(len(self.weights)), key=lambda item: abs(or_zero(self.weights[item])))
+
+    @property
+    def mattered(self) -> int | None:
+        """The item, other than `own`, that changes the prediction most if it is hidden; None if none was measured."""
+        others = [item for item in range(len(self.hidden)) if item != self.own]
+        return max(others, key=lambda item: abs(or_zero(self.hidden[item].change)), default=None)
+
+
+def story_of(
+    record: Record,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    attribution: str | None = None,
+    case: Case | None = None,
+) -> Facts:
+    """What is told of a record, as numbers.
+
+    Args:
+        record: a record that `see` made.
+        layer, head: whose weights, from 1; None: the last layer, the average of its heads.
+        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
+        attribution: a name of `ATTRIBUTIONS`, the method that says how much each item contributes; None: the weights.
+        case: what `see` was given; "gradient-weighted" runs its model again, and no other method needs it.
+
+    Raises:
+        ArgumentError: the record has no predictions or no weights, no such layer, head or place, or not what the method
+            of attribution needs.
+    """
+    if record.outcomes is None:
+        raise ArgumentError("`record` must have outcomes, as those of `see` have, but has none.")
+    number = chosen_place(record.outcomes, query)
+    place = record.outcomes.places[number]
+    found = attributed_items(record, attribution or "raw", number, layer, head, case)
+    weights = tuple(found.weights.double().tolist())
+    hidden = tuple(row[number] for row in record.outcomes.hidden)
+    agreement = math.nan
+    if hidden and all(map(math.isfinite, (*weights, *(outcome.change for outcome in hidden)))):
+        agreement = rank_agreement([*map(abs, weights)], [abs(outcome.change) for outcome in hidden])
+    facts = Facts(
+        place,
+        number,
+        found.title,
+        weights,
+        hidden,
+        tuple(_removed_heads(record, number)),
+        agreement,
+        difference=largest_difference(record),
+        attribution=None if attribution is None else ATTRIBUTIONS[attribution],
+        own=own_item(record, place),
+    )
+    return facts._replace(sentence=sentence(record, facts))
+
+
+def chosen_place(outcomes: Outcomes, query: int | None) -> int:
+    """The number of the place that is shown, from 0.
+
+    Args:
+        outcomes: the predictions.
+        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
+
+    Raises:
+        ArgumentError: there is no such place.
+    """
+    if query is None:
+        return outcomes.default()
+    count = len(outcomes.places)
+    if not 1 <= query <= count:
+        numbers, last = "1" if count == 1 else f"from 1 to {count}", outcomes.places[-1].name
+        raise ArgumentError(f"`query` must be {numbers}, but is {query}. The last is {last!r}.")
+    return query - 1
+
+
+def own_item(record: Record, place: Place) -> int | None:
+    """The item whose own prediction a place is, from 0; None if it is none of those that are attended to."""
+    return place.query if record.queries is None and len(_outcomes(record).places) == len(record.items) else None
+
+
+def place_name(record: Record, place: Place) -> str:
+    """The name of what is predicted for, numbered if it is that of several items."""
+    if place.query is not None and len(_outcomes(record).places) == len(record.query_items):
+        return numbered(record.query_items)[place.query]
+    return place.name
+
+
+def is_noticed(change: float, kind: str) -> bool:
+    """Whether a change is large enough for a sentence."""
+    return change != 0 if kind == "numbers" else not abs(change) < _NOTICED
+
+
+def head_names(layer: LayerRecord, items: Sequence[str], cross: bool) -> list[str]:
+    """The measured pattern of each head of a layer; "" if it runs step by step."""
+    if layer.along == "query":
+        return [""] * layer.heads
+    # Names of items that are several keys say nothing of single keys.
+    names = tuple(items) if layer.key_bounds is None else None
+    return [
+        "" if head.name == "none" else head.name
+        for call in layer.calls
+        for head in head_patterns(call, items=names, item=layer.item, cross=cross)
+    ]
+
+
+def largest_difference(record: Record) -> float | None:
+    """The largest difference between the layers' outputs and those computed again from the record; None if unknown."""
+    layers = [*record.every_layer, *([] if record.pooling is None else [record.pooling])]
+    found = [call.verify() for layer in layers for call in layer.calls]
+    return max((gap for gap in found if gap is not None), default=None)
+
+
+def sentence(record: Record, facts: Facts, language: str = "en") -> str:
+    """What is to be seen: the prediction, the largest weight, and the item that changes the prediction most.
+
+    Args:
+        record, facts: the record, and what is told of it.
+        language: "en" or "zh".
+    """
+    names, kind = numbered(record.items), _outcomes(record).kind
+    mattered = facts.mattered
+    start = _opening(record, facts.place, language) + _attended(names, facts, language)
+    if mattered is None:
+        return start + say("nothingHidden" if facts.hidden else "notMeasured", language)
+    outcome = facts.hidden[mattered]
+    if not is_noticed(outcome.change, kind):
+        return start + say("littleMattered", language, noun=record.noun)
+    change = _change(facts.place, outcome, kind, language)
+    if mattered == facts.attended:
+        return start + say("itMattered", language, it=say("it", language), change=change)
+    return start + say("otherMattered", language, item=quoted(names[mattered], language), change=change)
+
+
+def _opening(record: Record, place: Place, language: str) -> str:
+    name, label = place_name(record, place), quoted(place.label, language)
+    called = quoted(name, language)
+    sure = "" if place.score is None else say("sure", language, share=probability(place.score))
+    if _outcomes(record).kind == "vectors":
+        return say("outputWhole" if name == "the whole" else "outputAt", language, name=called)
+    match _outcomes(record).form:
+        case "next":
+            return say("comesAfter", language, name=called, label=label, sure=sure)
+        case "generated":
+            return say("wasWritten", language, name=called, sure=sure)
+        case _:
+            subject = say("theAnswer", language) if name == "the whole" else called
+            return say("isLabel", language, name=subject, label=visible(place.label), sure=sure)
+
+
+def _attended(names: Sequence[str], facts: Facts, language: str) -> str:
+    """Which item has the largest weight, or contributed most."""
+    weight, attribution = facts.weights[facts.attended], facts.attribution
+    own = facts.attended == facts.own
+    item = say("itself", language) if own else quoted(names[facts.attended], language)
+    if attribution is None or attribution.name == "raw":
+        return say("attendedMost", language, item=item, share=percent(weight))
+    method = f"{attribution.name} attention" if attribution.name.endswith("weighted") else attribution.name
+    message = "loweredMost" if weight < 0 else "tookMost"
+    return say(message, language, method=method, item=item, share=signed_percent(weight))
+
+
+def _change(place: Place, outcome: Outcome, kind: str, language: str) -> str:
+    if kind == "vectors":
+        return say("vectorChanges", language, size=size_text(outcome.change, kind))
+    before, after = said(place), said(outcome)
+    if kind == "numbers" or outcome.label != place.label:
+        return say("becomes", language, before=before, after=after)
+    scores = place.score or 0.0, outcome.score or 0.0
+    shares = {"from": probability(scores[0]), "to": probability(scores[1])}
+    message = "falls" if scores[1] < scores[0] else "rises"
+    return say(message, language, label=visible(place.label), before=before, after=after, **shares)
+
+
+def _removed_heads(record: Record, place: int) -> Iterator[RemovedHead]:
+    if not _outcomes(record).removed:
+        return
+    rows = iter(_outcomes(record).removed)
+    several = bool(record.encoder or record.decoder)
+    for attention, layers, items, cross in (
+        ("encoder", record.encoder, record.items, False),
+        ("decoder", record.decoder, record.previous, False),
+        ("cross" if several else "", record.layers, record.items, record.queries is not None),
+    ):
+        for number, layer in enumerate(layers, start=1):
+            patterns = head_names(layer, items, cross)
+            for head, (pattern, row) in enumerate(zip(patterns, next(rows), strict=True), start=1):
+                yield RemovedHead(number, head, pattern, row[place], attention)
+
+
+def _outcomes(record: Record) -> Outcomes:
+    if record.outcomes is None:
+        raise ArgumentError("`record` must have outcomes, as those of `see` have, but has none.")
+    return record.outcomes

@@ -1,0 +1,115 @@
+// What is told of a view, and of two records: which numbers, and the sentence that they make, as in Python's `facts.py`.
+import { MOST_SHOWN } from "./answers.js";
+import { clipped } from "./dom.js";
+import { effectText, percent, probability, sizeText } from "./numbers.js";
+import { changeSize, largest } from "./view.js";
+import { messageParts, wordsOf } from "./words.js";
+
+// A change of the probability, or a difference, below this is called none: it may not change the percentage.
+const NOTICED = 0.01;
+
+/** The number of the item whose own prediction it is; null if there is none. */
+export function ownItemOf({ data, place }) {
+  return data.queries === null && data.outcomes.places.length === data.items.length ? place.query : null;
+}
+
+/** The name of what is predicted for. */
+export function nameOfPlace({ data, place, names }) {
+  const every = place.query !== null && data.outcomes.places.length === (data.queries || data.items).length;
+  return every ? (data.numbered_queries || names)[place.query] : place.name;
+}
+
+function isNoticed(change, kind) {
+  return kind === "numbers" ? change !== 0 : !(Math.abs(change) < NOTICED);
+}
+
+/** The sentence as a list of [text, kind], as `messageParts` gives it. Of names and answers `most` characters are written. */
+export function sentenceOf(view, most = MOST_SHOWN) {
+  const { data, place, weights, hidden, names, kind, state: { lang } } = view, own = ownItemOf(view);
+  const tell = (name, values) => messageParts(lang, name, values), quoted = quotedIn(lang, most), words = wordsOf(lang);
+  const opening = openingOf(view, most);
+  if (!weights) return opening;
+  const top = largest(weights), item = top === own ? words.itself : quoted(names[top]);
+  const attended = [...opening, ...tell("attendedMost", { item, share: percent(weights[top]) })];
+  const others = [...hidden.keys()].filter((each) => each !== own);
+  if (!others.length) return [...attended, ...tell(hidden.length ? "nothingHidden" : "notMeasured")];
+  const changing = others[largest(others, (each) => changeSize(hidden[each]))];
+  if (!isNoticed(hidden[changing].change, kind)) return [...attended, ...tell("littleMattered", { noun: data.noun })];
+  const change = changeOf(place, hidden[changing], view, most);
+  return [...attended, ...(changing === top ? tell("itMattered", { it: words.it, change })
+    : tell("otherMattered", { item: quoted(names[changing]), change }))];
+}
+
+function quotedIn(lang, most) {
+  return (text) => wordsOf(lang).quoted({ text: clipped(text.trim() || text, most) });
+}
+
+function openingOf(view, most) {
+  const { place, kind, form, state: { lang } } = view, name = nameOfPlace(view), quoted = quotedIn(lang, most);
+  const sure = place.score === null ? "" : wordsOf(lang).sure({ share: probability(place.score) });
+  if (kind === "vectors") return messageParts(lang, name === "the whole" ? "outputWhole" : "outputAt", { name: quoted(name) });
+  if (form === "next") return messageParts(lang, "comesAfter", { name: quoted(name), label: quoted(place.label), sure });
+  if (form === "generated") return messageParts(lang, "wasWritten", { name: quoted(name), sure });
+  const subject = name === "the whole" ? wordsOf(lang).theAnswer : quoted(name);
+  return messageParts(lang, "isLabel", { name: subject, label: clipped(place.label, most), sure });
+}
+
+function changeOf(place, outcome, { kind, state: { lang } }, most) {
+  if (kind === "vectors") return messageParts(lang, "vectorChanges", { size: sizeText(outcome.change, kind) });
+  const said = ({ label, score }) => (score === null ? clipped(label, most) : `${clipped(label, most)} ${probability(score)}`);
+  const [from, to] = [place.score ?? 0, outcome.score ?? 0], same = kind !== "numbers" && outcome.label === place.label;
+  const values = { before: said(place), after: said(outcome), label: clipped(place.label, most), from: probability(from), to: probability(to) };
+  return messageParts(lang, !same ? "becomes" : to < from ? "falls" : "rises", values);
+}
+
+/** What differs most between two records, as `sentenceOf` gives it; `pairs` says which items correspond. */
+export function differenceSentence({ both, state: { lang } }, pairs, most = MOST_SHOWN) {
+  const tell = (name, values) => messageParts(lang, name, values), quoted = quotedIn(lang, most);
+  const absent = both.findIndex((each) => each.absent === "place");
+  if (absent >= 0) return tell("aloneChosen", { side: "AB"[1 - absent], other: "AB"[absent] });
+  const [{ kind }, { kind: otherKind }] = both, own = ownItemOf(both[0]), told = answersOf(both, lang, most);
+  if (both.some(({ weights }) => !weights)) return told;
+  const named = (pair) => pairs.namesOf(pair, "items", most).map(quoted).join(" / ");
+  const attended = widest(pairs, (pair) => both.map(({ weights }, side) => weights[pair[side]]));
+  if (attended) {
+    const { gap, pair, values: [one, other] } = attended;
+    told.push(...(gap >= NOTICED ? tell("weightDiffers", { item: named(pair), one: percent(one), other: percent(other) })
+      : tell(gap === 0 ? "sameWeights" : "closeWeights")));
+  }
+  if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
+  const mattered = widest(pairs, (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change)));
+  if (mattered && mattered.gap > 0 && isNoticed(mattered.gap, kind)) {
+    const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind));
+    told.push(...tell("effectDiffers", { item: named(mattered.pair), one, other }));
+  }
+  return told;
+}
+
+// The pair of which both values are known and differ most.
+function widest({ pairs }, valuesOf) {
+  let found = null;
+  for (const pair of pairs.items) {
+    const values = pair.includes(null) ? null : valuesOf(pair);
+    if (!values?.every(Number.isFinite)) continue;
+    const gap = Math.abs(values[0] - values[1]);
+    if (!found || gap > found.gap) found = { pair, values, gap };
+  }
+  return found;
+}
+
+function answersOf(both, lang, most) {
+  const words = wordsOf(lang), quoted = quotedIn(lang, most), places = both.map(({ place }) => place);
+  const generated = both.every(({ form }) => form === "generated");
+  const names = [...new Set(places[0].name.trim() === places[1].name.trim() ? [nameOfPlace(both[0])] : both.map(nameOfPlace))];
+  const whole = names.every((each) => each === "the whole");
+  const about = generated || whole ? "" : words[both[0].form === "next" ? "aboutNext" : "aboutItem"]({ name: names.map(quoted).join(" / ") });
+  const labels = both.map(({ kind, form, place: { label } }) => (kind === "vectors" ? words.aVector
+    : form === "item" ? clipped(label, most) : quoted(label)));
+  const scores = both.map(({ kind, place: { score } }) => (kind === "vectors" || score === null ? "" : probability(score)));
+  if (labels[0] === labels[1] && both[0].kind === both[1].kind) {
+    const [one, other] = scores, values = { about, label: labels[0], scores: one && other ? words.bothScores({ one, other }) : words.noScores };
+    return messageParts(lang, generated ? "bothWrote" : about ? "bothGive" : "bothGiveWhole", values);
+  }
+  const [one, other] = labels.map((label, side) => `${label} ${scores[side]}`.trimEnd());
+  return messageParts(lang, generated ? "eachWrote" : "eachGives", { about, one, other });
+}
