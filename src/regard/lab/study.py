@@ -117,6 +117,7 @@ class Study:
         example: a function (setting, seed, progress) that trains the variant of a setting once, with its progress as
             in `show_example`, and shows on a page what it does, such as what it attends to; None: there is nothing to
             show.
+        order: where it stands in the list of the package's studies; by default at the end, by its name.
 
     Raises:
         ArgumentError: there are no variants or claims, or too few seeds for an interval.
@@ -148,6 +149,7 @@ class Study:
     source: str = ""
     note: str = ""
     example: Callable[[Setting, int, str], Page] | None = None
+    order: float = math.inf
 
     def __post_init__(self) -> None:
         for name in ("variants", "claims", "measures"):

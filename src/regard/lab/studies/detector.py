@@ -34,4 +34,5 @@ study = Study(
     "50 %, that overlap with a better one. The convolution has none by construction, because overlapping boxes are "
     "suppressed.",
     example=detection_page,
+    order=330,
 )

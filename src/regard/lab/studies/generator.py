@@ -42,4 +42,5 @@ study = Study(
     "14 x 14 in both networks. Fréchet distance and coverage are between what the classifier written-digit pools of "
     "10,000 generated digits and of the test digits; for real digits to train on, they are 0.29 and 94.5 %.",
     example=example,
+    order=190,
 )

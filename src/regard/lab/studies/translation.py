@@ -41,4 +41,5 @@ study = Study(
     note="A made-up language of ten words, translated word by word in reversed order, so that nothing of a sentence "
     "follows from its rest. Recurrent networks read and write; those without attention are wider, so that both have "
     "about as many parameters. Words are at most so many.",
+    order=200,
 )
