@@ -1,7 +1,7 @@
 """Does self-attention make a generator of digits better?"""
 
-from regard.lab.gan_training import train_generator
-from regard.lab.generated_digits import digit_quality, digits_page
+from regard.lab.pictures.gan_training import train_generator
+from regard.lab.pictures.generated_digits import digit_quality, digits_page
 from regard.lab.study import Claim, Setting, Study
 from regard.lab.training import real_digits
 from regard.page import Page

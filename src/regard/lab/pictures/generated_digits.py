@@ -11,8 +11,8 @@ from torch.nn import functional
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.inspection import watch
-from regard.lab.gan_networks import CLASSES, NOISE, DigitGenerator
-from regard.lab.sample_quality import coverage, frechet_distance
+from regard.lab.pictures.gan_networks import CLASSES, NOISE, DigitGenerator
+from regard.lab.pictures.sample_quality import coverage, frechet_distance
 from regard.modules import SelfAttention2d
 from regard.page import Box, Page, Picture, Pictures, Prose
 from regard.page.picture import MOST_PIXELS

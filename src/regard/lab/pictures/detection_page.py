@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from regard.inspection import watch
-from regard.lab.detection import TRAINING, detect, train_detector
-from regard.lab.detectors import GRID, QueryDetector
-from regard.lab.digit_canvases import SIDE, Canvases, mnist_canvases
+from regard.lab.pictures.detection import TRAINING, detect, train_detector
+from regard.lab.pictures.detectors import GRID, QueryDetector
+from regard.lab.pictures.digit_canvases import SIDE, Canvases, mnist_canvases
 from regard.modules import Objects, box_corners
 from regard.page import Block, Box, Page, Picture, Pictures, Prose
 from regard.page.numbers import percent, probability

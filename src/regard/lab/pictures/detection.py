@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, DivergedError, UnknownNameError
-from regard.lab.average_precision import Detections, average_precision
-from regard.lab.detectors import DETECTORS
-from regard.lab.digit_canvases import Canvases, mnist_canvases
+from regard.lab.pictures.average_precision import Detections, average_precision
+from regard.lab.pictures.detectors import DETECTORS
+from regard.lab.pictures.digit_canvases import Canvases, mnist_canvases
 from regard.lab.progress import progress_over
 from regard.modules import Objects, iou
 from regard.modules.validation import check_non_negative

@@ -10,7 +10,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, DivergedError
-from regard.lab.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
+from regard.lab.pictures.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
 from regard.lab.progress import progress_over
 from regard.tasks.training.compute import choose_accelerator
 

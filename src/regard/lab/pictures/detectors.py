@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
 from regard.attention.masks import NoSelf
-from regard.lab.digit_canvases import CLASSES
+from regard.lab.pictures.digit_canvases import CLASSES
 from regard.modules import Encoder, GridPositions, Matches, ObjectQueries, Objects, SetLoss, to_vectors
 from regard.modules.object_queries import BoxHead
 
