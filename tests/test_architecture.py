@@ -13,7 +13,7 @@ from torch.utils._device import _device_constructors
 
 SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
-    {"errors", "extras", "files", "shapes", "special_ids", "version"},
+    {"errors", "extras", "files", "progress", "shapes", "special_ids", "version"},
     {"attention", "page"},
     {"flex", "jury", "modules", "inputs"},
     {"inspection", "datasets", "testing"},

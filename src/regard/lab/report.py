@@ -9,8 +9,8 @@ from regard.lab.study import MEMORY, SECONDS, Study
 from regard.lab.verdict import Verdict, amount_text, interval_text, value_text, values_of, verdicts
 from regard.page import Block, Chart, Heading, Page, Point, Prose, Series, Table
 from regard.page.numbers import counted
+from regard.progress import clock
 from regard.tasks.measure import Measure
-from regard.tasks.training.progress import clock
 
 __all__ = ["charts", "conditions", "report", "summary"]
 

@@ -14,9 +14,9 @@ from regard.errors import ArgumentError, DivergedError, UnknownNameError
 from regard.lab.pictures.average_precision import Detections, average_precision
 from regard.lab.pictures.detectors import DETECTORS
 from regard.lab.pictures.digit_canvases import Canvases, mnist_canvases
-from regard.lab.progress import progress_over
 from regard.modules import Objects, iou
 from regard.modules.validation import check_non_negative
+from regard.progress import progress_over
 from regard.tasks.training.compute import choose_accelerator
 
 __all__ = ["TRAINING", "detect", "detector_scores", "duplicates", "suppress", "train_detector", "true_objects"]

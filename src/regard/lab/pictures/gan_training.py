@@ -11,7 +11,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, DivergedError
 from regard.lab.pictures.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
-from regard.lab.progress import progress_over
+from regard.progress import progress_over
 from regard.tasks.training.compute import choose_accelerator
 
 __all__ = ["discriminator_loss", "generator_loss", "train_generator"]
