@@ -12,7 +12,7 @@ from regard.datasets.class_folders import read_class_folders
 from regard.datasets.columns import ColumnNames
 from regard.datasets.dataset import Dataset
 from regard.datasets.fetching import Progress, fetch
-from regard.datasets.graph_folders import read_graph_folder
+from regard.datasets.labelled_graph import read_graph_folder
 from regard.datasets.registry import DATASETS
 from regard.datasets.splits import SPLITS
 from regard.datasets.tables import TABLES, file_format, file_suffix, read_table

@@ -8,8 +8,7 @@ import torch
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
-from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
-from regard.inputs.descriptors import DESCRIPTORS, descriptors, molecule_descriptors
+from regard.inputs.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors, molecule_descriptors
 from regard.inputs.graph import Graph
 from regard.inputs.json_validation import checked_list, checked_names
 from regard.inputs.smiles import read_smiles

@@ -24,8 +24,7 @@ from regard.inputs import (
     graph_files,
     read_social_graph,
 )
-from regard.inputs.graph_layout import graph_layout
-from regard.inputs.molecule_drawing import molecule_drawing
+from regard.inputs.graph_drawing import graph_layout, molecule_drawing
 from regard.inputs.saved import Saved
 from regard.inspection import DrawnGraph, DrawnMolecule
 from regard.tasks.settings import boolean, fraction, integer, one_of

@@ -21,8 +21,8 @@ from regard.inputs.sound_augmentation import (
 )
 from regard.inspection import DrawnSound
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
-from regard.tasks.sources.features import SpeechEmbedding, SpeechEncoder
 from regard.tasks.sources.source import Source
+from regard.tasks.sources.speech_embedding import SpeechEmbedding, SpeechEncoder
 from regard.tasks.targets import Regression
 
 __all__ = ["Speech"]
