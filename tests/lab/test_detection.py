@@ -249,8 +249,6 @@ def test_what_cannot_be_trained_is_refused(blots):
     for given, said in (
         ({"epochs": 0}, "`epochs` must be how many epochs it is trained for, 1 or more, but is 0"),
         ({"seed": -1}, "`seed` must be an integer, 0 or more, but is -1"),
-        ({"batch": 0}, "`batch` must be how many canvases a step has, 1 or more, but is 0"),
-        ({"batch": 65}, "`batch` must be at most the 64 canvases of an epoch, but is 65"),
         ({"learning_rate": -1.0}, r"`learning_rate` must be a number, 0 or more, but is -1\.0"),
     ):
         with pytest.raises(ArgumentError, match=said):

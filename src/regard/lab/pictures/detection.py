@@ -10,7 +10,7 @@ from jaxtyping import Num
 from torch import Tensor, nn
 
 from regard.attention.validation import check_count
-from regard.errors import ArgumentError, DivergedError, UnknownNameError
+from regard.errors import DivergedError, UnknownNameError
 from regard.lab.pictures.average_precision import Detections, average_precision
 from regard.lab.pictures.detectors import DETECTORS
 from regard.lab.pictures.digit_canvases import Canvases, mnist_canvases
@@ -21,7 +21,7 @@ from regard.tasks.training.compute import choose_accelerator
 
 __all__ = ["TRAINING", "detect", "detector_scores", "duplicates", "suppress", "train_detector", "true_objects"]
 
-_EPOCH, _WARM_UP, _CLIP = 3200, 100, 1.0
+_EPOCH, _BATCH, _WARM_UP, _CLIP = 3200, 32, 100, 1.0
 TRAINING = ("detector", "epochs", "learning_rate")
 
 
@@ -54,22 +54,18 @@ def train_detector(
     *,
     epochs: int,
     learning_rate: float,
-    batch: int = 32,
     device: str = "auto",
     progress: str = "none",
-    **others: Any,
 ) -> Any:
-    """Train a detector on canvases of MNIST's training digits, of which each epoch draws 3,200 new ones.
+    """Train a detector on canvases of MNIST's training digits: 3,200 new ones in each epoch, 32 in each step.
 
     Args:
         detector: a name in `DETECTORS`.
         seed: of the weights and the canvases.
         epochs: their number.
         learning_rate: of AdamW, after a warm-up; it falls to 0 along a cosine.
-        batch: the canvases of a step, at most those of an epoch.
         device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
         progress: as in `regard.train`: "bar", "lines", "none", or "auto": a bar on a terminal, else lines.
-        others: arguments of the detector.
 
     Raises:
         UnknownNameError: there is no such detector or progress.
@@ -81,19 +77,16 @@ def train_detector(
         raise UnknownNameError("detector", detector, DETECTORS)
     check_count("seed", seed, "an integer", least=0)
     check_count("epochs", epochs, "how many epochs it is trained for")
-    check_count("batch", batch, "how many canvases a step has")
     check_non_negative("learning_rate", learning_rate)
-    if batch > _EPOCH:
-        raise ArgumentError(f"`batch` must be at most the {_EPOCH} canvases of an epoch, but is {batch}.")
     torch.manual_seed(seed)
     device = choose_accelerator(device)
-    model = DETECTORS[detector](**others).to(device)
+    model = DETECTORS[detector]().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=1e-4)
-    steps = epochs * (_EPOCH // batch)
+    steps = epochs * (_EPOCH // _BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1, (step + 1) / _WARM_UP) * (1 + math.cos(math.pi * step / steps)) / 2
     )
-    with progress_over(islice(_batches(seed, batch, device), steps), steps, progress) as batches:
+    with progress_over(islice(_batches(seed, device), steps), steps, progress) as batches:
         for number, (pixels, labels, boxes) in enumerate(batches, start=1):
             optimizer.zero_grad()
             found = model(pixels)
@@ -115,13 +108,13 @@ def _finite(found: Sequence[Objects]) -> bool:
     return all(bool(part.isfinite().all()) for each in found for part in each)
 
 
-def _batches(seed: int, batch: int, device: str) -> Iterator[tuple[Tensor, ...]]:
+def _batches(seed: int, device: str) -> Iterator[tuple[Tensor, ...]]:
     """Endless batches of new canvases."""
     for epoch in count():
         # Seeds of different runs and epochs never meet.
         canvases = mnist_canvases("train", _EPOCH, 1 + seed + 1000 * epoch)
-        for at in range(0, _EPOCH, batch):
-            part = slice(at, at + batch)
+        for at in range(0, _EPOCH, _BATCH):
+            part = slice(at, at + _BATCH)
             yield tuple(each[part].to(device) for each in (canvases.pixels, canvases.labels, canvases.boxes))
 
 
