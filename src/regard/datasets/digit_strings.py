@@ -123,18 +123,20 @@ def make_digit_strings(
     strings: list[Example[Any, Any]] = []
     for index in range(count):
         speaker = names[draws.randint(len(names))]
-        own = speakers[speaker]
-        spoken = [own[each] for each in draws.randint(len(own), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))]
+        recorded = speakers[speaker]
+        spoken = [
+            recorded[which] for which in draws.randint(len(recorded), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))
+        ]
         pauses = draws.uniform(*_PAUSE, size=len(spoken) + 1)
-        parts = [samples(each.source) for each in spoken]
+        parts = [samples(recording.source) for recording in spoken]
         rate = next(iter(rates))
         pieces = [torch.zeros(round(pauses[0] * rate))]
         labels: list[str] = [SILENCE]
-        for each, part, pause in zip(spoken, parts, pauses[1:], strict=True):
+        for recording, part, pause in zip(spoken, parts, pauses[1:], strict=True):
             pieces += [part, torch.zeros(round(pause * rate))]
-            labels += [each.target, SILENCE]
+            labels += [recording.target, SILENCE]
         sound = Sound(torch.cat(pieces)[None], rate)
-        digits = [each.target for each in spoken]
+        digits = [recording.target for recording in spoken]
         match label:
             case "energy":
                 noisy = add_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, index))

@@ -53,10 +53,11 @@ def read_graph_folder(
             line=1,
         )
     splits = column_values(columns[_SPLIT]) if _SPLIT in columns else [split_by_hash(name) for name in people]
-    for name, own in zip(people, splits, strict=True):
-        if own not in (*SPLITS, None):
+    for name, node_split in zip(people, splits, strict=True):
+        if node_split not in (*SPLITS, None):
             raise DataError(
-                f"the {_SPLIT} of {name!r:.60} must be train, dev, test or empty, but is {own!r:.60}.", path=table
+                f"the {_SPLIT} of {name!r:.60} must be train, dev, test or empty, but is {node_split!r:.60}.",
+                path=table,
             )
     if encoder is None:
         fitted = ProfileEncoder.fit_columns(columns, leave_out=[name for name in (_LABEL, _SPLIT) if name in columns])
@@ -64,7 +65,8 @@ def read_graph_folder(
         encoder = dataclasses.replace(fitted, left_out=(_LABEL, _SPLIT))
     graph = social_graph_from_table(people, columns, edges, table, encoder=encoder)
     labels = tuple(
-        label if own == split else None for label, own in zip(column_values(columns[_LABEL]), splits, strict=True)
+        label if node_split == split else None
+        for label, node_split in zip(column_values(columns[_LABEL]), splits, strict=True)
     )
     if not any(label is not None for label in labels):
         raise DataError(f"no node of the split {split!r} has a label.", path=table)

@@ -24,5 +24,5 @@ _ALL = (
     *(CORA, KARATE, PURCHASES, TOX21, ESOL, LIPOPHILICITY, BBBP),
 )
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({each.name: each for each in _ALL})
+DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ALL})
 """All data sets by name."""

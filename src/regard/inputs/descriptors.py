@@ -122,7 +122,7 @@ def molecule_descriptors(read: Any) -> list[float]:
             f"but has {read.GetNumAtoms():,}. Cut it into parts, or train a model without `descriptors`."
         )
     chemistry = require("rdkit.Chem.rdMolDescriptors", extra="molecule")
-    found = list(chemistry.Properties(list(_PROPERTIES)).ComputeProperties(read))
+    values = list(chemistry.Properties(list(_PROPERTIES)).ComputeProperties(read))
     for name in _SURFACES:
-        found += getattr(chemistry, f"{name}_")(read)
-    return [value if math.isfinite(value) else 0.0 for value in found]
+        values += getattr(chemistry, f"{name}_")(read)
+    return [value if math.isfinite(value) else 0.0 for value in values]

@@ -42,8 +42,8 @@ def graph_layout(nodes: int, edges: np.ndarray) -> np.ndarray:
     graph.add_edges_from(edges.T.tolist())
     # The circle is where the springs begin, instead of a random state.
     begin = dict(enumerate(_circle(nodes)))
-    found = networkx.spring_layout(graph, pos=begin, iterations=100, seed=0)
-    return _scaled(np.array([found[node] for node in range(nodes)]).reshape(nodes, 2))
+    positions = networkx.spring_layout(graph, pos=begin, iterations=100, seed=0)
+    return _scaled(np.array([positions[node] for node in range(nodes)]).reshape(nodes, 2))
 
 
 def _circle(nodes: int) -> np.ndarray:
@@ -113,9 +113,9 @@ def _symbol(atom: Any, positions: np.ndarray) -> str:
     isotope = str(atom.GetIsotope() or "").translate(_HIGH)
     count = str(abs(charge)) if abs(charge) > 1 else ""
     sign = f"{count}{'+' if charge > 0 else '-'}".translate(_HIGH) if charge else ""
-    own = f"{isotope}{element}"
+    named = f"{isotope}{element}"
     joined = f"H{str(hydrogens).translate(_LOW) if hydrogens > 1 else ''}" if hydrogens else ""
-    others = [positions[each.GetIdx()][0] for each in atom.GetNeighbors()]
+    others = [positions[neighbour.GetIdx()][0] for neighbour in atom.GetNeighbors()]
     # Beside a bond to the right, as in HO-, and in a molecule of one atom, as in H2O.
     left = others[0] > positions[atom.GetIdx()][0] + 0.3 if len(others) == 1 else not others and element in _ACIDS
-    return f"{joined}{own}{sign}" if left else f"{own}{joined}{sign}"
+    return f"{joined}{named}{sign}" if left else f"{named}{joined}{sign}"

@@ -114,7 +114,9 @@ class MoleculeAtoms:
             >>> atoms.width, atoms.graph("CO").vectors.shape
             (95, torch.Size([2, 95]))
         """
-        return cls(features, descriptor_scale=Standardise.fit([descriptors(each).unsqueeze(0) for each in smiles]))
+        return cls(
+            features, descriptor_scale=Standardise.fit([descriptors(molecule).unsqueeze(0) for molecule in smiles])
+        )
 
     @property
     def width(self) -> int:
@@ -139,8 +141,8 @@ class MoleculeAtoms:
         if self.features == "computed":
             vectors = torch.cat([vectors, atom_properties(read)], dim=1)
         if self.descriptor_scale is not None:
-            found = torch.tensor([whole], dtype=torch.float64, device="cpu")
-            scaled = self.descriptor_scale.apply(found).clamp(-_FAR, _FAR)
+            unscaled = torch.tensor([whole], dtype=torch.float64, device="cpu")
+            scaled = self.descriptor_scale.apply(unscaled).clamp(-_FAR, _FAR)
             vectors = torch.cat([vectors, scaled.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
         bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondType().name) for bond in read.GetBonds()]
         edges = torch.tensor([bond[:2] for bond in bonds], dtype=torch.int64, device="cpu").reshape(-1, 2).T
