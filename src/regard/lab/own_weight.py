@@ -44,10 +44,10 @@ def of_vectors(tagger: Tagger, sentences: Iterable[Iterable[str]]) -> dict[str, 
     with torch.no_grad(), without_warnings():
         # (1 n d) -> (1 1 n d): one head.
         vectors = [tagger.network.embedding(tagger.encode([words]).vectors)[:, None] for words in kept]
-    return _means(weigh(each, each)[0] for each in vectors)
+    return _means(weigh(words, words)[0] for words in vectors)
 
 
 def _means(weights: Iterable[Tensor]) -> dict[str, float]:
-    found = [own_weight(each) for each in weights]
-    largest, own = (torch.cat([each[part].flatten().float() for each in found]) for part in (0, 1))
+    pairs = [own_weight(of_layer) for of_layer in weights]
+    largest, own = (torch.cat([pair[part].flatten().float() for pair in pairs]) for part in (0, 1))
     return {"largest on the diagonal": float(largest.mean()), "weight on the diagonal": float(own.mean())}

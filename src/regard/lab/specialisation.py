@@ -23,18 +23,18 @@ def head_damage(
 ) -> tuple[Float[Tensor, "head word"], Int64[Tensor, " word"]]:
     """By how much the loss of each word rises when each head is removed, and the number of the word's label."""
     with without_warnings():
-        words = [tagger.read(each.words) for each in sentences]
-    labels = torch.cat([tagger.target.tensor(each.labels) for each in sentences])
+        words = [tagger.read(sentence.words) for sentence in sentences]
+    labels = torch.cat([tagger.target.tensor(sentence.labels) for sentence in sentences])
 
     def losses() -> Tensor:
         batches = [words[first : first + _BATCH] for first in range(0, len(words), _BATCH)]
-        numbers = torch.cat([each for batch in batches for each in tagger.numbers(batch)])
+        numbers = torch.cat([outputs for batch in batches for outputs in tagger.numbers(batch)])
         return cross_entropy(numbers, labels.clamp(min=0), reduction="none")
 
     heads = [RemoveHead(layer, head) for head in range(1, tagger.recipe.heads + 1)]
-    found = effects(tagger.network, losses, lambda lost: lost, heads)
+    removed = effects(tagger.network, losses, lambda lost: lost, heads)
     known = labels >= 0
-    return torch.stack([torch.as_tensor(each.difference).float()[known] for each in found]), labels[known]
+    return torch.stack([torch.as_tensor(effect.difference).float()[known] for effect in removed]), labels[known]
 
 
 def specialisation(damage: Float[Tensor, "head word"], labels: Int64[Tensor, " word"]) -> float:

@@ -95,8 +95,8 @@ def untrained_tagger(setting: Mapping[str, Any], seed: int) -> tuple[Tagger, lis
     """A tagger with its initial weights, and the sentences of dev."""
     examples, dev = tagger_data(setting)
     recipe = tagger_recipe(setting, seed)
-    encoder = recipe.input.fit([each.words for each in examples])
-    target = Label.fit([label for each in examples for label in each.labels])
+    encoder = recipe.input.fit([sentence.words for sentence in examples])
+    target = Label.fit([label for sentence in examples for label in sentence.labels])
     torch.manual_seed(seed)
     return Tagger(Tagger.new_network(recipe, encoder, target), encoder, target, recipe), dev
 

@@ -44,7 +44,7 @@ def detector_scores(setting: Mapping[str, Any], seed: int) -> dict[str, float]:
         "AP": average_precision(found, true),
         "AP50": average_precision(found, true, (0.5,)),
         "duplicates": duplicates(found),
-        "parameters": sum(each.numel() for each in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
 
 
@@ -89,9 +89,9 @@ def train_detector(
     with progress_over(islice(_batches(seed, device), steps), steps, progress) as batches:
         for number, (pixels, labels, boxes) in enumerate(batches, start=1):
             optimizer.zero_grad()
-            found = model(pixels)
+            predicted = model(pixels)
             # Nothing can be assigned to what isn't finite.
-            loss = model.loss(found, labels, boxes) if _finite(found) else torch.tensor(math.nan)
+            loss = model.loss(predicted, labels, boxes) if _finite(predicted) else torch.tensor(math.nan)
             if not loss.isfinite():
                 raise DivergedError(
                     f"the loss became {loss.item()} in step {number}",
@@ -104,8 +104,8 @@ def train_detector(
     return model.eval()
 
 
-def _finite(found: Sequence[Objects]) -> bool:
-    return all(bool(part.isfinite().all()) for each in found for part in each)
+def _finite(predicted: Sequence[Objects]) -> bool:
+    return all(bool(tensor.isfinite().all()) for objects in predicted for tensor in objects)
 
 
 def _batches(seed: int, device: str) -> Iterator[tuple[Tensor, ...]]:
@@ -115,7 +115,7 @@ def _batches(seed: int, device: str) -> Iterator[tuple[Tensor, ...]]:
         canvases = mnist_canvases("train", _EPOCH, 1 + seed + 1000 * epoch)
         for at in range(0, _EPOCH, _BATCH):
             part = slice(at, at + _BATCH)
-            yield tuple(each[part].to(device) for each in (canvases.pixels, canvases.labels, canvases.boxes))
+            yield tuple(tensor[part].to(device) for tensor in (canvases.pixels, canvases.labels, canvases.boxes))
 
 
 @torch.no_grad()
@@ -125,11 +125,11 @@ def detect(model: Any, pixels: Num[Tensor, "canvas row column"]) -> list[Detecti
     Boxes that overlap with a better one by more than the detector's `overlap` are left out.
     """
     device = next(model.parameters()).device
-    found = [model(part.to(device))[-1] for part in pixels.split(500)]
-    scores, labels = torch.cat([each.scores for each in found]).softmax(-1)[..., :-1].max(-1)
-    boxes = torch.cat([each.boxes for each in found])
-    each = zip(labels.cpu(), boxes.cpu(), scores.cpu(), strict=True)
-    return [suppress(Detections(*one), model.overlap) for one in each]
+    predicted = [model(part.to(device))[-1] for part in pixels.split(500)]
+    scores, labels = torch.cat([objects.scores for objects in predicted]).softmax(-1)[..., :-1].max(-1)
+    boxes = torch.cat([objects.boxes for objects in predicted])
+    by_canvas = zip(labels.cpu(), boxes.cpu(), scores.cpu(), strict=True)
+    return [suppress(Detections(*canvas), model.overlap) for canvas in by_canvas]
 
 
 def suppress(found: Detections, overlap: float) -> Detections:
@@ -143,13 +143,13 @@ def suppress(found: Detections, overlap: float) -> Detections:
     """
     order = found.scores.argsort(descending=True, stable=True)
     if overlap >= 1:
-        return Detections(*(each[order] for each in found))
+        return Detections(*(tensor[order] for tensor in found))
     overlapping = iou(found.boxes[order][:, None], found.boxes[order][None]).tolist()
     kept: list[int] = []
     for number, row in enumerate(overlapping):
         if all(row[better] <= overlap for better in kept):
             kept.append(number)
-    return Detections(*(each[order[kept]] for each in found))
+    return Detections(*(tensor[order[kept]] for tensor in found))
 
 
 def true_objects(canvases: Canvases) -> list[Detections]:
@@ -168,5 +168,5 @@ def duplicates(found: Sequence[Detections], *, least: float = 0.5, overlap: floa
         >>> duplicates([Detections(torch.tensor([3, 5, 7]), boxes, torch.tensor([0.6, 0.9, 0.2]))])
         1.0
     """
-    sure = [Detections(*(part[each.scores >= least] for part in each)) for each in found]
-    return sum(len(each.labels) - len(suppress(each, overlap).labels) for each in sure) / max(len(sure), 1)
+    sure = [Detections(*(tensor[canvas.scores >= least] for tensor in canvas)) for canvas in found]
+    return sum(len(canvas.labels) - len(suppress(canvas, overlap).labels) for canvas in sure) / max(len(sure), 1)
