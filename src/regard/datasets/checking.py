@@ -124,7 +124,7 @@ def check(
 
 
 def _duplicates(read: Mapping[str, Sequence[Any]], source: DataSource) -> Duplicates:
-    """The duplicates, by what the same example may look like in files that somebody else wrote."""
+    """The duplicates, however differently two files spell the same example."""
     known = source.dataset
     if known is not None:
         key = canonical_smiles if known.modality == "molecule" else None
@@ -137,7 +137,7 @@ def _duplicates(read: Mapping[str, Sequence[Any]], source: DataSource) -> Duplic
 
 
 def _paths(source: DataSource, progress: Progress | None) -> dict[str, tuple[str, Path]]:
-    """The split to read and its path, for each name to report: "all" for a single file, whatever its use."""
+    """For each name in the report, the split to read and its path; a single file is "all", whatever it is used for."""
     folder = source.fetch(progress) if isinstance(source, KnownDataset) else None
     splits = source.splits
     if source.is_treebank:

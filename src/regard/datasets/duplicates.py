@@ -125,7 +125,7 @@ def _default_key(source: Any, folded: Callable[[str], str]) -> Hashable:
 
 
 def fold_spelling(text: str) -> str:
-    """A text without what doesn't make it another one: capitals, spaces, and letters composed of several characters.
+    """A text as it is compared: in lower case, one space between words, and accented letters as one character each.
 
     Example:
         >>> fold_spelling("  Cafe\u0301  au lait") == fold_spelling("café au Lait")

@@ -57,7 +57,7 @@ class DataSource:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits; empty if all of it is every split, as of a single file.
+        """The splits that have files; empty if any split reads all of it, as of a single file.
 
         Raises:
             DataError: there are no files, or two for one split.
@@ -233,7 +233,7 @@ class ExampleFiles(_OwnFiles):
 
     @property
     def _parts(self) -> dict[str, Path]:
-        """The file or the folder of each split of a folder; empty if all of it is every split."""
+        """The file or the folder of each split of a folder; empty if any split reads all of it."""
         if _files_in(self.path, _EXAMPLES):
             return _split_files(self.path, _EXAMPLES)
         parts = {split: self.path / split for split in SPLITS if (self.path / split).is_dir()}

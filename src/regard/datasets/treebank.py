@@ -176,7 +176,7 @@ def _lines(path: Path, on_error: ErrorHandler) -> Iterator[tuple[int, str | None
 
 
 def _wrong(line: str, previous: int | None, label: str) -> str | None:
-    """The problem of a word's line, given the id of the previous word if it is known; None without a problem."""
+    """What is wrong with a word's line, given the id of the previous word if it is known; None if nothing is."""
     columns = line.split("\t")
     if len(columns) != len(_COLUMNS):
         hint = ". Are they separated by spaces? They must be by tabs" if len(columns) == 1 and " " in line else ""

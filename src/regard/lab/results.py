@@ -122,7 +122,7 @@ def append_run(path: str | Path, run: Run) -> None:
 
 
 def current_runs(study: Study, runs: Iterable[Run], planned: Iterable[Planned]) -> list[Run]:
-    """Those of the runs that were planned and ran with the present function of the study, in the planned order."""
+    """The planned runs that are there and that the study's present code made, in the planned order."""
     code = study.code  # the digest of its source: computed once, not for each run
     done = {run.key: run for run in runs if run.code == code}
     return [done[run.key] for run in planned if run.key in done]

@@ -1,4 +1,4 @@
-"""How long attention takes with a score, beside scaled inner products at the same moment."""
+"""The time that attention takes with a score, beside scaled inner products at the same moment."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,7 +13,7 @@ __all__ = ["ScoreTime", "score_time"]
 
 
 class ScoreTime(NamedTuple):
-    """The median time of a pass in ms, and what multiple it is of that of scaled inner products."""
+    """The median time of a pass in ms, and its ratio to that of a pass with scaled inner products."""
 
     milliseconds: float
     multiple: float

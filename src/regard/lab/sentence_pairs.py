@@ -33,7 +33,7 @@ def reversed_sentences(count: int, longest: int, seed: int) -> list[tuple[str, s
 
 
 def by_length(pairs: Iterable[tuple[str, str]], limits: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
-    """The pairs by the smallest of some limits that isn't below the number of words in the first text.
+    """Sort pairs by length: each goes to the smallest limit that its first text, in words, doesn't exceed.
 
     Pairs that are longer than the last limit are left out.
 

@@ -1,4 +1,4 @@
-"""Whether the heads of a layer specialise: whether the removal of each hurts other labels than that of the others."""
+"""Whether the heads of a layer specialise: whether removing one hurts other labels than removing another does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def head_damage(
 
 
 def specialisation(damage: Float[Tensor, "head word"], labels: Int64[Tensor, " word"]) -> float:
-    """The share of a head's damage that would have to fall on other labels for it to be like the mean of all heads.
+    """How far heads differ in the labels that they serve: the share of damage by which each differs from their mean.
 
     The damage of a head to a label is the sum over its words, or 0 if the words gain; its shares sum to 1 over the
     labels. The result is the mean, over the heads, of the total variation distance between a head's shares and the

@@ -175,7 +175,7 @@ class Study:
         return known[name] if name else self.measures[0]
 
     def values(self, full: bool = False) -> tuple[float, ...]:
-        """The values along which it is measured; empty if there is nothing of the kind."""
+        """The values of the quantity that it varies; empty if it varies none."""
         if self.along is None:
             return ()
         return self.along.full if full and self.along.full else self.along.values

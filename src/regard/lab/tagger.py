@@ -1,4 +1,4 @@
-"""The small tagger of English parts of speech of the studies on text, in one size, so that their results compare."""
+"""The small tagger of English parts of speech: one size for all studies on text, so that their results compare."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -103,7 +103,7 @@ def untrained_tagger(setting: Mapping[str, Any], seed: int) -> tuple[Tagger, lis
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Predict without warnings of unusual sentences: that a model is wrong more often there is part of its score."""
+    """Predict without warnings of unusual sentences: a model's errors in them are part of its score."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreliablePrediction)
         yield

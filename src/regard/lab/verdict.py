@@ -126,7 +126,7 @@ def _values(study: Study, variant: str, measure: Measure, runs: Sequence[Run]) -
 
 
 def values_of(study: Study, measure: Measure, run: Run) -> list[tuple[float | None, float]]:
-    """A measure of a run by the value along which it was measured, None if there is nothing of the kind."""
+    """A measure of a run by the value of the quantity that the study varies; None if it varies none."""
     if study.along is None:
         places: list[float | None] = [None]
     elif study.along.within:
