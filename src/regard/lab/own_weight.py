@@ -31,7 +31,7 @@ def own_weight(weights: Float[Tensor, "head query key"]) -> tuple[Tensor, Tensor
 
 
 def of_records(records: Iterable[Record]) -> dict[str, float]:
-    """The share of queries of all heads and layers that attend most to their own position, and the mean weight there."""
+    """The share of queries that attend most to their own position, and the mean weight there, over heads and layers."""
     with without_warnings():
         return _means(
             layer.weights() for record in records if len(record.items) >= _SHORTEST for layer in record.layers
