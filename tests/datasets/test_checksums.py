@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from regard.datasets import DatasetFile
-from regard.datasets.checksums import is_complete, sha256_of
+from regard.datasets.fetching import is_complete, sha256_of
 
 CONTENT = b"saw" * 1009
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

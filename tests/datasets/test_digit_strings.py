@@ -5,9 +5,8 @@ from itertools import groupby
 import pytest
 import torch
 
-from regard.datasets.digit_strings import SILENCE, _frames, make_digit_strings
+from regard.datasets.digit_strings import SILENCE, _frames, frame_levels, make_digit_strings
 from regard.datasets.example import Example
-from regard.datasets.noise import frame_levels
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.sound import Sound, write_sound
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.datasets.noise import SILENCE_LEVEL, add_noise, frame_levels
+from regard.datasets.digit_strings import SILENCE_LEVEL, add_noise, frame_levels
 from regard.inputs import SpeechFrames
 from regard.inputs.sound import Sound
 

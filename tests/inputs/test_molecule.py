@@ -10,8 +10,7 @@ from rdkit import Chem, rdBase
 
 from regard.attention import weigh
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
-from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
-from regard.inputs.descriptors import DESCRIPTORS, descriptors
+from regard.inputs.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors
 from regard.inputs.molecule import BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
 from regard.inputs.standardise import Standardise
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from regard.errors import DivergedError
 from regard.lab import Along, Claim, Study
-from regard.lab.progress import progress_over
 from regard.page import Page, Picture, Pictures, Prose
+from regard.progress import progress_over
 from regard.tasks.measure import ACCURACY, Measure
 
 

@@ -18,7 +18,7 @@ EACH = pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
 @EACH
 def test_a_study_is_one_short_file(study):
     source = Path(inspect.getsourcefile(study.run) or "").read_text(encoding="utf-8")
-    assert len([line for line in source.splitlines() if line.strip()]) < 40
+    assert len([line for line in source.splitlines() if line.strip()]) <= 40
     assert (sys.modules[study.run.__module__].__doc__ or "").strip()
 
 

@@ -6,11 +6,11 @@ import torch
 
 from regard.errors import ArgumentError, DivergedError, UnknownNameError
 from regard.lab import STUDIES
-from regard.lab.average_precision import OVERLAPS, Detections, average_precision
-from regard.lab.detection import detect, detector_scores, duplicates, suppress, train_detector, true_objects
-from regard.lab.detection_page import query_weights, show_detections
-from regard.lab.detectors import DETECTORS, GRID, GridDetector, QueryDetector
-from regard.lab.digit_canvases import SIDE, Canvases, draw_canvases
+from regard.lab.pictures.average_precision import OVERLAPS, Detections, average_precision
+from regard.lab.pictures.detection import detect, detector_scores, duplicates, suppress, train_detector, true_objects
+from regard.lab.pictures.detection_page import query_weights, show_detections
+from regard.lab.pictures.detectors import DETECTORS, GRID, GridDetector, QueryDetector
+from regard.lab.pictures.digit_canvases import SIDE, Canvases, draw_canvases
 from regard.page import Pictures, as_html, as_text
 
 
@@ -220,8 +220,8 @@ def blots(monkeypatch):
         return draw_canvases(*digits(), min(count, 64), seed=seed)
 
     for module in ("detection", "detection_page"):
-        monkeypatch.setattr(f"regard.lab.{module}.mnist_canvases", drawn)
-    monkeypatch.setattr("regard.lab.detection._EPOCH", 64)
+        monkeypatch.setattr(f"regard.lab.pictures.{module}.mnist_canvases", drawn)
+    monkeypatch.setattr("regard.lab.pictures.detection._EPOCH", 64)
 
 
 # Two of the three leave the same law to test-all.
@@ -249,8 +249,6 @@ def test_what_cannot_be_trained_is_refused(blots):
     for given, said in (
         ({"epochs": 0}, "`epochs` must be how many epochs it is trained for, 1 or more, but is 0"),
         ({"seed": -1}, "`seed` must be an integer, 0 or more, but is -1"),
-        ({"batch": 0}, "`batch` must be how many canvases a step has, 1 or more, but is 0"),
-        ({"batch": 65}, "`batch` must be at most the 64 canvases of an epoch, but is 65"),
         ({"learning_rate": -1.0}, r"`learning_rate` must be a number, 0 or more, but is -1\.0"),
     ):
         with pytest.raises(ArgumentError, match=said):

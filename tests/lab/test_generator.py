@@ -5,9 +5,15 @@ import torch
 from torch import nn
 
 from regard.errors import ArgumentError, DivergedError, UnknownNameError
-from regard.lab.gan_networks import BLOCKS, BottleneckBlock, ConditionalBatchNorm, DigitDiscriminator, DigitGenerator
-from regard.lab.gan_training import discriminator_loss, generator_loss, train_generator
-from regard.lab.generated_digits import digit_quality, digits_page, generated_digits
+from regard.lab.pictures.gan_networks import (
+    BLOCKS,
+    BottleneckBlock,
+    ConditionalBatchNorm,
+    DigitDiscriminator,
+    DigitGenerator,
+)
+from regard.lab.pictures.gan_training import discriminator_loss, generator_loss, train_generator
+from regard.lab.pictures.generated_digits import digit_quality, digits_page, generated_digits
 from regard.modules import SelfAttention2d
 from regard.page import Pictures, Prose
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError
-from regard.lab.sample_quality import coverage, frechet_distance
+from regard.lab.pictures.sample_quality import coverage, frechet_distance
 
 DOUBLE = torch.float64
 

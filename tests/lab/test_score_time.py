@@ -1,5 +1,7 @@
 """The time of a score, with a clock that only moves when a pass is made."""
 
+import time
+
 import pytest
 
 from regard.lab import score_time as module
@@ -20,7 +22,7 @@ def clock(monkeypatch):
         return call
 
     monkeypatch.setattr(module, "_pass", timed)
-    monkeypatch.setattr(module.time, "perf_counter", lambda: now["at"])
+    monkeypatch.setattr(time, "perf_counter", lambda: now["at"])
     return order
 
 

@@ -2,61 +2,31 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 import torch
+from source_cases import CASES, case_of
 from toys import untrained
 
 from regard.errors import ArgumentError
-from regard.inputs import Graph, Sound
-from regard.tasks.sources import INPUTS, Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from regard.tasks.sources import Molecules, Vectors, Words
 
 WORDS = Words(features={"minimum_count": 1})
-RING = Graph(torch.eye(3), torch.tensor([[0, 1, 2], [1, 2, 0]]), ("Ann", "Bob", "Cleo"))
-# Of each kind two sources of different length; what an item is called; the items of the first.
-CASES = {
-    "words": (WORDS, ["a warm film", "good"], "word", ("a", "warm", "film")),
-    "texts": (Texts("characters", size=64), ["go!", "o"], "piece", ("g", "o", "!")),
-    "speech": (
-        Speech(together=2),
-        [Sound(torch.randn(1, 480) / 9, 8000), Sound(torch.randn(1, 160) / 9, 8000)],
-        "frame",
-        ("0.00 s", "0.02 s", "0.04 s"),
-    ),
-    "pictures": (
-        Pictures(patch=2),
-        [np.eye(4), np.eye(2)],
-        "patch",
-        ("1,1", "1,2", "2,1", "2,2"),
-    ),
-    "molecules": (Molecules(), ["CCO", "C"], "atom", ("C1", "C2", "O3")),
-    "graphs": (Graphs(standardise=False), [RING, RING], "node", ("Ann", "Bob", "Cleo")),
-    "vectors": (Vectors(), [torch.randn(3, 5), torch.randn(1, 5)], "vector", ("1", "2", "3")),
-}
 
 
 @pytest.fixture(params=CASES)
 def case(request):
-    if request.param == "speech":
-        pytest.importorskip("librosa")
-    if request.param == "molecules":
-        pytest.importorskip("rdkit")
-    return CASES[request.param]
-
-
-def test_every_kind_has_a_case():
-    assert set(CASES) == set(INPUTS)
+    return case_of(request.param)
 
 
 @pytest.mark.parametrize("pooling", ["attention", "class", "mean", "max"])
 def test_a_classifier_of_anything(case, pooling):
-    source, sources, noun, names = case
+    source, sources, names = case
     model = untrained(source, sources, task={"kind": "classifier", "pooling": pooling})
     records = list(model.look(sources))
     for record, (label, share) in zip(records, model.classify(sources), strict=True):
         assert record.answer == (label, pytest.approx(share))
-    assert (records[0].items, records[0].noun, records[0].labels) == (names, noun, ())
-    assert records[0].grid == ((2, 2) if noun == "patch" else None)
+    assert (records[0].items, records[0].noun, records[0].labels) == (tuple(names), source.noun, ())
+    assert records[0].grid == ((2, 2) if source.kind == "pictures" else None)
     for record in records:
         count = len(record.items)
         for layer in record.layers:
@@ -71,20 +41,20 @@ def test_a_classifier_of_anything(case, pooling):
 
 
 def test_a_tagger_of_anything(case):
-    source, sources, noun, names = case
+    source, sources, names = case
     model = untrained(source, sources, task={"kind": "tagger"})
     records = list(model.look(sources))
-    tagged = model.tag([source.names(model.encoder, each) for each in sources] if noun == "word" else sources)
+    tagged = model.tag([source.names(model.encoder, each) for each in sources] if source.kind == "words" else sources)
     for record, items in zip(records, tagged, strict=True):
         assert record.items == tuple(item.text for item in items)
         assert record.labels == tuple(item.label for item in items)
         assert record.scores == pytest.approx([item.score for item in items])
         assert record.pooling is None
-    assert records[0].items == names
+    assert records[0].items == tuple(names)
 
 
 def test_a_batch_shows_what_each_source_alone_shows(case):
-    source, sources, _, _ = case
+    source, sources, _ = case
     model = untrained(source, sources)
     for record, each in zip(model.look(sources), sources, strict=True):
         (alone,) = model.look([each])

@@ -7,64 +7,53 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from source_cases import CASES, TARGETS, case_of, ring, tone
 from toys import untrained
 
 from regard import Recipe, load, train
+from regard.datasets import DATASETS
 from regard.errors import ArgumentError
 from regard.inputs import DESCRIPTORS, Graph, Sound, social_graph, write_sound
+from regard.tasks.defaults import inputs_of, inputs_of_modality
 from regard.tasks.sources import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
 from regard.tasks.sources.picture_embedding import convolutions
 from regard.tasks.sources.vectors import VectorEmbedding
 
-SECOND = torch.arange(8000) / 8000
-
-
-def tone(pitch: int, seconds: float) -> Sound:
-    return Sound(torch.sin(2 * torch.pi * pitch * SECOND[: int(8000 * seconds)])[None] / 2, 8000)
-
-
-def ring(nodes: int) -> Graph:
-    edges = torch.stack([torch.arange(nodes), (torch.arange(nodes) + 1) % nodes])
-    return Graph(torch.linspace(0, 1, 3 * nodes).reshape(nodes, 3), edges, tuple(f"n{node}" for node in range(nodes)))
-
-
-# For each kind two sources of each of two classes, of different sizes; and the names of what the first consists of.
-CASES = {
-    "words": (Words(features={"minimum_count": 1}), ["a good film", "good", "bad", "a bad one"], ["a", "good", "film"]),
-    "texts": (Texts("characters", size=64), ["good!", "good", "bad", "bad one"], ["g", "o", "o", "d", "!"]),
-    "speech": (
-        Speech(normalise=False, together=2, frame_dropout=0.0),
-        [tone(300, 0.05), tone(300, 0.11), tone(2000, 0.07), tone(2000, 0.1)],
-        ["0.00 s", "0.02 s", "0.04 s"],
-    ),
-    "pictures": (
-        Pictures(patch=2),
-        [np.zeros((4, 4)), np.zeros((6, 2)), np.ones((4, 6)), np.ones((3, 3))],
-        ["1,1", "1,2", "2,1", "2,2"],
-    ),
-    "molecules": (Molecules(), ["CCO", "CCCO", "c1ccccc1", "c1ccccc1C"], ["C1", "C2", "O3"]),
-    "graphs": (Graphs(), [ring(3), ring(5), ring(7), ring(8)], ["n0", "n1", "n2"]),
-    "vectors": (
-        Vectors(),
-        [torch.zeros(2, 3), np.zeros((4, 3)), torch.ones(3, 3), torch.ones(1, 3)],
-        ["1", "2"],
-    ),
-}
-TARGETS = ["first", "first", "second", "second"]
-
 
 @pytest.fixture(params=CASES)
 def case(request):
-    if request.param == "speech":
-        pytest.importorskip("librosa")
-    if request.param == "molecules":
-        pytest.importorskip("rdkit")
-    return CASES[request.param]
+    return case_of(request.param)
 
 
 def test_every_kind_has_a_case():
     assert set(CASES) == set(INPUTS)
     assert all(isinstance(source, INPUTS[kind]) for kind, (source, _, _) in CASES.items())
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_a_kind_suits_what_it_reads(kind):
+    _, sources, _ = CASES[kind]
+    for source in sources:
+        assert kind in inputs_of([(source, "a")])
+    modalities = INPUTS[kind].modalities
+    assert modalities, "of which data sets?"
+    for modality, rank in modalities.items():
+        assert (inputs_of_modality(modality)[0] == kind) == (rank == 3)
+
+
+def test_every_data_set_is_read_by_a_kind():
+    for known in DATASETS.values():
+        # A treebank is of words that are split already.
+        assert known.is_treebank or inputs_of_modality(known.modality), known.name
+
+
+def test_an_argument_of_the_command_line_is_read():
+    assert Texts().from_argument(None, "a film") == [("a film", "a film")]
+    assert Words().from_argument(None, "a film") == [("a film", ["a", "film"])]
+    assert Pictures().from_argument(None, "a.png") == [("a.png", "a.png")]
+    for source in (Pictures(), Graphs(), Vectors()):
+        with pytest.raises(ArgumentError, match=f"must be the name of a {source.argument}, but is empty"):
+            source.from_argument(None, " ")
 
 
 def test_what_is_read_is_as_long_as_its_names(case):

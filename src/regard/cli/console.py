@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import Progress
 
 from regard.cli.reading import Line
 from regard.errors import ArgumentError
 from regard.page.terminal import NARROWEST
+from regard.progress import Progress
 
 __all__ = ["output_console", "progress_of", "progress_over"]
 
@@ -75,15 +75,20 @@ def progress_over(
     if total < least or not sys.stderr.isatty() or (sys.stdout.isatty() and not quiet):
         yield iter(lines)
         return
-    with Progress(console=Console(file=sys.stderr), transient=True) as progress:
-        task = progress.add_task(doing, total=total)
+    progress = Progress(Console(stderr=True), has_bar=True)
 
-        def passing() -> Iterator[Line]:
-            for line in lines:
-                progress.advance(task, len(line.text.encode()) + 1 if in_bytes else 1)
-                yield line
+    def passing() -> Iterator[Line]:
+        done = 0
+        for line in lines:
+            done += len(line.text.encode()) + 1 if in_bytes else 1
+            progress.move(done)
+            yield line
 
+    progress.start(total, doing)
+    try:
         yield passing()
+    finally:
+        progress.stop()
 
 
 @contextmanager
@@ -99,12 +104,17 @@ def progress_of(doing: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    begin = time.monotonic()
-    with Progress(console=Console(file=sys.stderr), transient=True) as progress:
-        task = progress.add_task(doing, total=None, visible=False)
+    progress, begin, started = Progress(Console(stderr=True), has_bar=True), time.monotonic(), False
 
-        def show(done: int, total: int) -> None:
-            takes = (time.monotonic() - begin) / max(1, done) * total
-            progress.update(task, completed=done, total=total, visible=takes > _WORTH_A_BAR)
+    def show(done: int, total: int) -> None:
+        nonlocal started
+        if started:
+            progress.move(done)
+        elif (time.monotonic() - begin) / max(1, done) * total > _WORTH_A_BAR:
+            progress.start(total, doing, done=done)
+            started = True
 
+    try:
         yield show
+    finally:
+        progress.stop()

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from regard.cli.broken_lines import BrokenLines, with_option
 from regard.cli.reading import Line, until_broken
 from regard.cli.showing import DEFAULT_TOP, Show, as_json, as_page
-from regard.errors import ArgumentError, DataError, MissingExtraError, OutOfDistribution, RegardError
-from regard.inputs import read_vectors
+from regard.errors import DataError, MissingExtraError, OutOfDistribution, RegardError
 from regard.page import Page
 from regard.tasks import Prediction
 
@@ -108,22 +107,13 @@ class Predicting:
     def sources(self, model: Any, line: Line) -> list[tuple[str, Any]]:
         """The sources in a line, which may be a text or the name of a file, each with its name for the output."""
         source, text = model.recipe.input, line.text
-        if source.argument != "text" and not text.strip():
-            raise ArgumentError(f"a source must be the name of a {source.argument}, but is empty.")
-        if source.kind == "vectors":
-            read = read_vectors(text)
-            several = len(read) > 1
-            return [
-                (f"{text}: {name}" if several else text, vectors)
-                for name, vectors in zip(read.names, read.sequences, strict=True)
-            ]
         if not self.origin and source.argument == "text" and len(text) < 256 and os.path.isfile(text):
             warnings.warn(
                 f"{text} is a file, but its name is taken for a text. Use -f {text} for its lines.",
                 OutOfDistribution,
                 stacklevel=2,
             )
-        return [(text, source.names(model.encoder, text) if source.kind == "words" else text)]
+        return source.from_argument(model.encoder, text)
 
     def ask(self, model: Any, sources: Sequence[Any]) -> Iterable[Answered]:
         """The predictions for sources, in their order."""

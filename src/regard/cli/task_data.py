@@ -30,17 +30,6 @@ _SAID = {
     "text": "a text",
     "sound": "a sound",
 }
-# The source kinds that read each modality (`Dataset.modality`), the default first.
-_INPUTS_OF = {
-    "text": ("words", "texts"),
-    "sound": ("speech",),
-    "picture": ("pictures",),
-    "vectors": ("vectors",),
-    # SMILES is a text, too.
-    "molecule": ("molecules", "texts", "words"),
-    "graph": ("graphs",),
-}
-
 _OTHER = "regard train {}"
 
 
@@ -207,12 +196,13 @@ class TaskData:
     @cached_property
     def _assigned(self) -> list[tuple[Any, str]]:
         """The examples from which splits are made, each with its split."""
-        from regard.datasets import canonical_smiles, split_by_source
+        from regard.datasets import split_by_source
+        from regard.tasks.sources import INPUTS
 
         # A single file is read for any split.
         examples = self._read("train")
-        same = canonical_smiles if self.kinds(examples)[0] == "molecules" else None
-        return list(zip(examples, split_by_source(examples, self.made, key=same), strict=True))
+        key = INPUTS[self.kinds(examples)[0]].split_key
+        return list(zip(examples, split_by_source(examples, self.made, key=key), strict=True))
 
     def _read(self, split: str, profiles: Any = None) -> list[Any]:
         """The examples of a split that has files. They are cached, except with `profiles`."""
@@ -356,6 +346,7 @@ class TaskData:
         from regard.tasks import RECIPES, default_recipe, recipe_for
         from regard.tasks.defaults import sized
         from regard.tasks.examples import as_pairs
+        from regard.tasks.sources import INPUTS
 
         kinds = self.kinds(examples)
         if asked is not None and asked not in kinds:
@@ -364,8 +355,8 @@ class TaskData:
             return found.recipe
         if self.is_treebank:
             return sized(RECIPES["english-pos"], as_pairs(examples))
-        # SMILES can't be told from other texts by themselves.
-        kind = "molecules" if asked is None and kinds[0] == "molecules" else asked
+        # What is no text may look like one, as SMILES does. Which kind reads a text depends on the task.
+        kind = kinds[0] if asked is None and not INPUTS[kinds[0]].is_text else asked
         return default_recipe(examples, task=self.task, input=kind)
 
     def kinds(self, examples: list[Any]) -> tuple[str, ...]:
@@ -376,16 +367,17 @@ class TaskData:
         """
         if self.is_treebank:
             return ("words",)
+        from regard.tasks.defaults import inputs_of, inputs_of_modality
+
         if self.known is None:
-            from regard.tasks.defaults import inputs_of
             from regard.tasks.examples import as_pairs
 
             # Only molecules in tables have a group, their scaffold: the column was `smiles`, and all were parsed.
             molecules = bool(examples) and examples[0].group is not None
-            return _INPUTS_OF["molecule"] if molecules else inputs_of(as_pairs(examples[:1]))
+            return inputs_of_modality("molecule") if molecules else inputs_of(as_pairs(examples[:1]))
         # If the sound is the target, the source is the text.
         turned = self.known.target_type_of(self.label or "") == "sound"
-        return _INPUTS_OF["text" if turned else self.known.modality]
+        return inputs_of_modality("text" if turned else self.known.modality)
 
     def summary(self, examples: list[Any], kind: str, because: str | None = None) -> str:
         """One line on the training examples: their number, their targets and the kind of source.
@@ -421,12 +413,11 @@ class TaskData:
     def _reason(self, kind: str) -> str:
         if self.is_treebank or self.known is not None:
             return f"as usual for {self.name}"
-        if kind in ("speech", "pictures"):
-            return "because of the endings of the file names"
-        if kind in ("graphs", "vectors"):
-            return f"because of the content of {self.given}"
-        usual = "smiles" if kind == "molecules" else "text"
-        return f"because of the column `{(self.columns or {}).get(usual, usual)}`"
+        from regard.tasks.sources import INPUTS
+
+        source = INPUTS[kind]
+        column = (self.columns or {}).get(source.column, source.column)
+        return f"because of {source.recognised_by.format(data=self.given, column=column)}"
 
     def _check(self, gives: str) -> None:
         if gives not in TASKS[self.task].targets:

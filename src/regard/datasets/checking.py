@@ -124,18 +124,20 @@ def check(
 
 
 def _duplicates(read: Mapping[str, Sequence[Any]], source: DataSource) -> Duplicates:
-    """The duplicates, by what the same example may look like in files that somebody else wrote."""
+    """The duplicates, however differently two files spell the same example."""
     known = source.dataset
     if known is not None:
         key = canonical_smiles if known.modality == "molecule" else None
         return count_duplicates(read, fold=source.fold, key=key)
     # Only molecules have a group in a user's own tables, their scaffold.
-    molecules = any(getattr(each, "group", None) is not None for examples in read.values() for each in examples[:1])
+    molecules = any(
+        getattr(example, "group", None) is not None for examples in read.values() for example in examples[:1]
+    )
     return count_duplicates(read, fold=fold_spelling, key=canonical_smiles if molecules else None)
 
 
 def _paths(source: DataSource, progress: Progress | None) -> dict[str, tuple[str, Path]]:
-    """The split to read and its path, for each name to report: "all" for a single file, whatever its use."""
+    """For each name in the report, the split to read and its path; a single file is "all", whatever it is used for."""
     folder = source.fetch(progress) if isinstance(source, KnownDataset) else None
     splits = source.splits
     if source.is_treebank:
@@ -168,7 +170,7 @@ def _sentence_reports(
 def _renamed(read: dict[str, list[Any]], names: Mapping[str, str] | None, given: str | Path) -> dict[str, list[Any]]:
     if not names:
         return read
-    check_label_names(names, labels_of(each for examples in read.values() for each in examples), given)
+    check_label_names(names, labels_of(example for examples in read.values() for example in examples), given)
     return {split: rename_labels(examples, names) for split, examples in read.items()}
 
 
@@ -181,10 +183,10 @@ def _labels(examples: list[Example[Any, Any]], dataset: Dataset | None, label: s
 
 def _own_labels(examples: list[Example[Any, Any]]) -> dict[str, int]:
     """The count of each label in a user's own data; empty for numbers, and for so many labels that they are texts."""
-    targets = [each.target for each in examples]
+    targets = [example.target for example in examples]
     if any(isinstance(target, tuple) for target in targets):
-        targets = [each for target in targets for each in target]
-    labels = Counter(each for each in targets if isinstance(each, str))
+        targets = [item for target in targets for item in target]
+    labels = Counter(target for target in targets if isinstance(target, str))
     return {} if 2 * len(labels) > labels.total() > 20 else dict(labels.most_common())
 
 
@@ -195,7 +197,7 @@ def _known_labels(examples: list[Example[Any, Any]], dataset: Dataset, label: st
         if kind == "label":
             yield from [] if example.target is None else [example.target]
         elif kind == "items":
-            yield from (each for each in example.target if each is not None)
+            yield from (item for item in example.target if item is not None)
         elif kind == "labels":
             answers = zip(questions, example.target, strict=True)
             yield from (f"{question}: {answer}" for question, answer in answers if answer is not None)
@@ -203,7 +205,7 @@ def _known_labels(examples: list[Example[Any, Any]], dataset: Dataset, label: st
 
 def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[str]:
     counts = {
-        split: sum(isinstance(each.source, str) and not each.source.strip() for each in examples)
+        split: sum(isinstance(example.source, str) and not example.source.strip() for example in examples)
         for split, examples in read.items()
     }
     return [

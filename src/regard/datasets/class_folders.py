@@ -67,7 +67,7 @@ def read_class_folders(folder: str | Path, *, on_error: ErrorHandler = raise_err
             kinds.setdefault(kind, member)
             if len(kinds) > 1:
                 raise DataError(
-                    f"it holds both sounds and pictures: {' and '.join(str(each) for each in kinds.values())}. "
+                    f"it holds both sounds and pictures: {' and '.join(str(path) for path in kinds.values())}. "
                     "Give each a folder of its own.",
                     path=folder,
                 )

@@ -125,8 +125,8 @@ class Columns:
         names = {} if names is None else names
         check_column_names(names)
         taken: dict[str, str] = {}
-        for standard, each in names.items():
-            taken |= dict.fromkeys([each] if isinstance(each, str) else each, standard)
+        for standard, given in names.items():
+            taken |= dict.fromkeys([given] if isinstance(given, str) else given, standard)
         for column, standard in taken.items():
             if column not in header:
                 raise DataError(_no_column(column, standard, header), path=path, line=1)
@@ -134,16 +134,16 @@ class Columns:
         chosen: list[str] = []
         for role, usual in (("source", SOURCE_TYPES), ("target", tuple(_USUAL))):
             # The user's names take precedence over standard names in the header.
-            found = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
-            if len(found) != 1:
+            usable = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
+            if len(usable) != 1:
                 raise DataError(
-                    f"one column must be called {' or '.join(usual)}, but {len(found)} of {', '.join(free) or 'none'} "
+                    f"one column must be called {' or '.join(usual)}, but {len(usable)} of {', '.join(free) or 'none'} "
                     f"are. Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
                     f"columns={{{usual[0]!r}: 'NAME'}}.",
                     path=path,
                     line=1,
                 )
-            chosen += found
+            chosen += usable
         source_type, target = chosen
         source, wanted = names.get(source_type, source_type), names.get(target, target)
         if target == "labels" and isinstance(wanted, str):
@@ -183,8 +183,8 @@ class Columns:
         group = None if self.group is None else _text(row, self.group).strip()
         if self.source_type == "smiles":
             # Computed even if the group is given, so that an invalid molecule is reported with its line.
-            own = _scaffold(source)
-            group = own if group is None else group
+            computed = _scaffold(source)
+            group = computed if group is None else group
         return Example(source, target, group)
 
 

@@ -117,4 +117,8 @@ def files_at(url: str, **files: tuple[str, str, int]) -> Mapping[str, DatasetFil
 
 def select_split(examples: Iterable[Example[Any, Any]], split: str) -> Iterator[Example[Any, Any]]:
     """The examples of a split, by the hash (`split_by_hash`) of their group, or of their source if they have none."""
-    return (each for each in examples if split_by_hash(each.source if each.group is None else each.group) == split)
+    return (
+        example
+        for example in examples
+        if split_by_hash(example.source if example.group is None else example.group) == split
+    )

@@ -1,4 +1,4 @@
-"""Strings of spoken digits, concatenated from recordings of one speaker, with a label for every frame."""
+"""Strings of spoken digits of one speaker, with a label for every frame, and with noise."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,50 @@ import numpy as np
 import torch
 
 from regard.datasets.example import Example
-from regard.datasets.noise import add_noise, frame_levels
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.sound import Sound, read_sound
 
-__all__ = ["FRAMES", "SILENCE", "STRING_LABELS", "make_digit_strings"]
+__all__ = ["FRAMES", "SILENCE", "SILENCE_LEVEL", "STRING_LABELS", "add_noise", "frame_levels", "make_digit_strings"]
+
+SILENCE_LEVEL = -60.0
+"""The level of a frame of zeros, in dB, which is the lowest possible level."""
+
+
+def add_noise(sound: Sound, power: float, *, seed: Sequence[int]) -> Sound:
+    """Add white Gaussian noise of this power to a sound.
+
+    Args:
+        sound: the sound.
+        power: the mean square of the noise, relative to full scale; the power of the speech gives a ratio of 0 dB.
+        seed: integers that seed the generator.
+
+    Example:
+        >>> noise = add_noise(Sound(torch.zeros(1, 80_000), 8000), 0.25, seed=(1, 2))
+        >>> round(float(noise.samples.square().mean()), 2)
+        0.25
+    """
+    # NumPy guarantees that this legacy generator draws the same numbers in every version.
+    draws = np.random.RandomState(list(seed)).standard_normal(sound.samples.shape)
+    return Sound(sound.samples + power**0.5 * torch.from_numpy(draws).float(), sound.rate)
+
+
+def frame_levels(sound: Sound) -> tuple[float, ...]:
+    """The log energy of each frame of 10 ms, in dB: 10 log10(mean square of its samples + 10^-6).
+
+    The frames are those of `inputs.SpeechFrames`; the last one is filled up with zeros. The added constant keeps
+    silence finite, at `SILENCE_LEVEL`.
+
+    Example:
+        >>> [round(level, 2) for level in frame_levels(Sound(torch.tensor([[1.0] * 80 + [0.0] * 81]), 8000))]
+        [0.0, -60.0, -60.0]
+    """
+    samples = sound.mono.double()
+    count = -(-len(samples) * 100 // sound.rate)
+    # If the rate isn't a multiple of 100, the lengths of frames differ by one sample.
+    frame = torch.arange(len(samples)) * 100 // sound.rate
+    energy = torch.zeros(count, dtype=torch.float64).index_add_(0, frame, samples.square())
+    return tuple((10 * torch.log10(energy / (sound.rate / 100) + 10 ** (SILENCE_LEVEL / 10))).tolist())
+
 
 FRAMES = 100
 """The number of labelled frames in a second."""
@@ -84,18 +123,20 @@ def make_digit_strings(
     strings: list[Example[Any, Any]] = []
     for index in range(count):
         speaker = names[draws.randint(len(names))]
-        own = speakers[speaker]
-        spoken = [own[each] for each in draws.randint(len(own), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))]
+        recorded = speakers[speaker]
+        spoken = [
+            recorded[which] for which in draws.randint(len(recorded), size=draws.randint(_DIGITS[0], _DIGITS[1] + 1))
+        ]
         pauses = draws.uniform(*_PAUSE, size=len(spoken) + 1)
-        parts = [samples(each.source) for each in spoken]
+        parts = [samples(recording.source) for recording in spoken]
         rate = next(iter(rates))
         pieces = [torch.zeros(round(pauses[0] * rate))]
         labels: list[str] = [SILENCE]
-        for each, part, pause in zip(spoken, parts, pauses[1:], strict=True):
+        for recording, part, pause in zip(spoken, parts, pauses[1:], strict=True):
             pieces += [part, torch.zeros(round(pause * rate))]
-            labels += [each.target, SILENCE]
+            labels += [recording.target, SILENCE]
         sound = Sound(torch.cat(pieces)[None], rate)
-        digits = [each.target for each in spoken]
+        digits = [recording.target for recording in spoken]
         match label:
             case "energy":
                 noisy = add_noise(sound, float(torch.cat(parts).square().mean()), seed=(seed, index))

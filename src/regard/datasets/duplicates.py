@@ -69,7 +69,7 @@ def count_duplicates(
         raise UnknownNameError("fold", fold, FOLDINGS)
     folded = fold if callable(fold) else FOLDINGS[fold]
     counted = {
-        split: Counter(duplicate_key(each, folded, key) for each in held if not _is_graph(each))
+        split: Counter(duplicate_key(item, folded, key) for item in held if not _is_graph(item))
         for split, held in splits.items()
     }
     names = list(counted)
@@ -111,7 +111,7 @@ def _default_key(source: Any, folded: Callable[[str], str]) -> Hashable:
     if isinstance(source, str):
         return folded(source)
     if isinstance(source, list | tuple):
-        return tuple(_default_key(each, folded) for each in source)
+        return tuple(_default_key(part, folded) for part in source)
     if isinstance(source, Path):
         return hashlib.sha256(source.read_bytes()).hexdigest()
     if isinstance(source, np.ndarray | Tensor):
@@ -120,12 +120,12 @@ def _default_key(source: Any, folded: Callable[[str], str]) -> Hashable:
     if isinstance(source, Sound):
         return _default_key(source.samples, folded)
     if isinstance(source, Graph):
-        return tuple(_default_key(each, folded) for each in (source.vectors, source.edges, source.kinds))
+        return tuple(_default_key(part, folded) for part in (source.vectors, source.edges, source.kinds))
     return source
 
 
 def fold_spelling(text: str) -> str:
-    """A text without what doesn't make it another one: capitals, spaces, and letters composed of several characters.
+    """A text as it is compared: in lower case, one space between words, and accented letters as one character each.
 
     Example:
         >>> fold_spelling("  Cafe\u0301  au lait") == fold_spelling("café au Lait")

@@ -1,21 +1,23 @@
 """Fetching data sets: from a folder that has the files, or by download, with checksums."""
 
 import errno
+import gzip
+import hashlib
 import logging
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.checksums import is_complete, sha256_of
 from regard.datasets.dataset import Dataset, DatasetFile
 from regard.datasets.registry import DATASETS
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.extras import require
 
-__all__ = ["Progress", "fetch", "find"]
+__all__ = ["Progress", "fetch", "find", "is_complete", "sha256_of"]
 
 Progress = Callable[[str, int, int], None]
 """A function that is called during a download with the file's name, the bytes received, and the total bytes."""
@@ -207,3 +209,48 @@ def _quiet(pooch: Any) -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+_PIECE = 1 << 20
+
+
+def is_complete(path: Path, file: DatasetFile) -> bool:
+    """Whether the file or folder exists and has the right size; compressed content isn't checked."""
+    if file.count:
+        members = _members(path)
+        return len(members) == file.count and sum(member.stat().st_size for member in members) == file.size
+    return path.is_file() and (file.unpacked or path.stat().st_size == file.size)
+
+
+def sha256_of(path: Path, file: DatasetFile) -> str:
+    """The checksum of a file, of its decompressed content, or of a folder; "" if it can't be decompressed.
+
+    The checksum of a folder is the SHA-256 of the output of the command sha256sum for its files, sorted by name: a line
+    with the checksum, two spaces and the name of each. Hidden files are ignored.
+    """
+    if file.count:
+        lines = (f"{_digest(member)}  {member.name}\n" for member in _members(path))
+        return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    if not file.unpacked:
+        return _digest(path)
+    running, size = hashlib.sha256(), 0
+    try:
+        with gzip.open(path) as unpacked:
+            # Not beyond the expected size: a small file can be made to decompress for hours.
+            while size <= file.size and (piece := unpacked.read(_PIECE)):
+                running.update(piece)
+                size += len(piece)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return ""
+    return running.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _members(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))

@@ -73,7 +73,7 @@ def rename_labels(examples: Sequence[Any], names: Mapping[str, str]) -> list[Any
         >>> [each.target for each in rename_labels([Example("good", "1"), Example("bad", "0")], {"0": "negative"})]
         ['1', 'negative']
     """
-    return [_renamed(each, names) for each in examples]
+    return [_renamed(example, names) for example in examples]
 
 
 def check_label_names(names: Mapping[str, str], labels: Sequence[str], given: object) -> None:
@@ -105,18 +105,18 @@ def check_label_names(names: Mapping[str, str], labels: Sequence[str], given: ob
 _MOST_LISTED = 50
 
 
-def _targets(each: Any) -> tuple[Any, ...]:
-    if isinstance(each, TaggedSentence):
-        return each.labels
-    return each.target if isinstance(each.target, tuple) else (each.target,)
+def _targets(example: Any) -> tuple[Any, ...]:
+    if isinstance(example, TaggedSentence):
+        return example.labels
+    return example.target if isinstance(example.target, tuple) else (example.target,)
 
 
-def _renamed(each: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(each, TaggedSentence):
-        return TaggedSentence(each.words, tuple(names.get(label, label) for label in each.labels))
-    target = each.target
+def _renamed(example: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(example, TaggedSentence):
+        return TaggedSentence(example.words, tuple(names.get(label, label) for label in example.labels))
+    target = example.target
     if isinstance(target, str):
-        return dataclasses.replace(each, target=names.get(target, target))
+        return dataclasses.replace(example, target=names.get(target, target))
     if isinstance(target, tuple) and any(isinstance(label, str) for label in target):
-        return dataclasses.replace(each, target=tuple(names.get(label, label) for label in target))
-    return each
+        return dataclasses.replace(example, target=tuple(names.get(label, label) for label in target))
+    return example

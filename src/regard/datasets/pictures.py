@@ -30,7 +30,9 @@ def _mnist(folder: Path, split: str, label: str, on_error: ErrorHandler) -> list
             path=folder,
         )
     part = {"train": slice(None, -_DEV), "dev": slice(-_DEV, None), "test": slice(None)}[split]
-    return [Example(each, str(number)) for each, number in zip(pictures[part], numbers[part].tolist(), strict=True)]
+    return [
+        Example(picture, str(number)) for picture, number in zip(pictures[part], numbers[part].tolist(), strict=True)
+    ]
 
 
 def _digits(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Tensor, str]]:

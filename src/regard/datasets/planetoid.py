@@ -66,9 +66,11 @@ def read_planetoid(
     vectors[rows], labels[rows] = known, labelled
     trained = len(read["y"])
     members = {"train": range(trained), "dev": range(trained, trained + _DEV), "test": test.tolist()}
-    own = {*members[split]}
+    in_split = {*members[split]}
     names = classes or tuple(str(number) for number in range(labels.shape[1]))
-    targets = tuple(names[int(row.argmax())] if node in own and row.any() else None for node, row in enumerate(labels))
+    targets = tuple(
+        names[int(row.argmax())] if node in in_split and row.any() else None for node, row in enumerate(labels)
+    )
     pairs = [(one, other) for one, others in read["graph"].items() for other in others if one != other]
     if any(type(node) is not int or not 0 <= node < len(vectors) for pair in pairs for node in pair):
         raise DataError("an edge leads to a node that isn't there.", path=folder / f"ind.{name}.graph")

@@ -1,14 +1,15 @@
-"""Reading a dictionary of pronunciations in the format of the CMU Pronouncing Dictionary: a word and its phonemes."""
+"""The CMU Pronouncing Dictionary, and other dictionaries in its format: a word and its phonemes."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from regard.datasets.dataset import Dataset, files_at, select_split
 from regard.datasets.example import Example
 from regard.errors import DataError
 from regard.inputs.lines import ErrorHandler, raise_error, read_lines
 
-__all__ = ["read_pronunciations"]
+__all__ = ["CMUDICT", "read_pronunciations"]
 
 _PHONEMES = re.compile(r"[A-Z]+[0-2]?(?: [A-Z]+[0-2]?)*")
 _STRESS = re.compile(r"[0-2]")
@@ -55,3 +56,28 @@ def read_pronunciations(
         elif content:
             wrong = f"a line must be a word and its phonemes, as 'saw S AO1', but is {line[:40]!r}."
             on_error(DataError(wrong, path=path, line=number))
+
+
+def _words(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
+    stress = label == "phonemes"
+    return select_split(read_pronunciations(folder / "cmudict.dict", stress=stress, on_error=on_error), split)
+
+
+CMUDICT = Dataset(
+    name="cmudict",
+    title="CMU Pronouncing Dictionary: 126,052 English words, 135,166 pronunciations; split by hash of the word 8:1:1",
+    language="English",
+    licence="BSD-2-Clause",
+    source="github.com/cmusphinx/cmudict, commit 0f8072f814306c5ee4fbf992ed853601b12c01f9",
+    citation="The CMU Pronouncing Dictionary, Carnegie Mellon University, 1993-2015",
+    label="phonemes",
+    fold="nothing",
+    files=files_at(
+        "https://raw.githubusercontent.com/cmusphinx/cmudict/0f8072f814306c5ee4fbf992ed853601b12c01f9",
+        all=("cmudict.dict", "81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22", 3_618_488),
+    ),
+    modality="text",
+    target_type="text",
+    labels=("phonemes", "unstressed"),
+    read=_words,
+)

@@ -55,12 +55,12 @@ def make_purchases(people: int, *, seed: int = 0) -> Example[Graph, tuple[str | 
     names = [f"person {number}" for number in range(people)]
     profiles = {
         name: {
-            "sex": ("f", "m")[sexes[each]],
-            "age": float(ages[each]),
-            "job": _JOBS[jobs[each]],
-            "bought before": ("no", "yes")[int(before[each])],
+            "sex": ("f", "m")[sexes[person]],
+            "age": float(ages[person]),
+            "job": _JOBS[jobs[person]],
+            "bought before": ("no", "yes")[int(before[person])],
         }
-        for each, name in enumerate(names)
+        for person, name in enumerate(names)
     }
     graph = social_graph(profiles, [(names[one], names[other]) for one, other in ends if one != other])
     friend, person = graph.edges.numpy()
@@ -69,7 +69,7 @@ def make_purchases(people: int, *, seed: int = 0) -> Example[Graph, tuple[str | 
     bought = np.bincount(person, counts * before[friend], minlength=people)
     fractions = np.where(weights > 0, bought / np.maximum(weights, 1), _BOUGHT_BEFORE)
     buys = chance < 1 / (1 + np.exp(-12 * (fractions - _BOUGHT_BEFORE) - (49 - ages) / 30))
-    return Example(graph, tuple(("no", "yes")[int(each)] for each in buys))
+    return Example(graph, tuple(("no", "yes")[int(bought)] for bought in buys))
 
 
 def _read(

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from regard.datasets.cmudict import CMUDICT
 from regard.datasets.dataset import Dataset
 from regard.datasets.graphs import CORA, KARATE
 from regard.datasets.molecules import BBBP, ESOL, LIPOPHILICITY, TOX21
 from regard.datasets.pictures import DIGITS, MNIST
+from regard.datasets.pronunciations import CMUDICT
 from regard.datasets.purchases import PURCHASES
 from regard.datasets.sentiment import HOTEL_REVIEWS, SST2, SST2_PHRASES
 from regard.datasets.spoken_digits import FSDD, FSDD_STRINGS
@@ -24,5 +24,5 @@ _ALL = (
     *(CORA, KARATE, PURCHASES, TOX21, ESOL, LIPOPHILICITY, BBBP),
 )
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({each.name: each for each in _ALL})
+DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ALL})
 """All data sets by name."""

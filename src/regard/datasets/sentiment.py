@@ -38,15 +38,15 @@ def _with_phrases(folder: Path, split: str, label: str, on_error: ErrorHandler) 
     degrees = read_phrases(folder / "trees" / f"{split}.txt", sentences=split != "train", on_error=on_error)
     if split == "train":
         # A phrase occurs in many sentences; each of its degrees is used once. In dev and test all sentences are kept.
-        for each in dict.fromkeys(degrees):
-            yield dataclasses.replace(each, target=_FEELING_OF[each.target]) if label == "sentiment" else each
+        for phrase in dict.fromkeys(degrees):
+            yield dataclasses.replace(phrase, target=_FEELING_OF[phrase.target]) if label == "sentiment" else phrase
     else:
         yield from _sentences(folder, split, label, on_error) if label == "sentiment" else degrees
 
 
 def _reviews(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
     rows = read_table(folder / "ChnSentiCorp_htl_all.csv", Columns("review", "label"), on_error=on_error)
-    return select_split((dataclasses.replace(each, target=_FEELINGS[each.target]) for each in rows), split)
+    return select_split((dataclasses.replace(review, target=_FEELINGS[review.target]) for review in rows), split)
 
 
 SST2 = Dataset(

@@ -47,7 +47,7 @@ def read_phrases(
         if not line.strip():
             continue
         words: list[str] = []
-        found: list[Example[str, str]] = []
+        phrases: list[Example[str, str]] = []
         opened: list[tuple[int, int]] = []  # the sentiment of each open phrase, and the index of its first word
         position, closed = 0, False
         while position < len(line) and (token := _TOKEN.match(line, position)) and not (closed and token[0] != " "):
@@ -60,7 +60,7 @@ def read_phrases(
                 degree, start = opened.pop()
                 closed = not opened
                 if closed or not sentences:
-                    found.append(Example(" ".join(words[start:]), DEGREES[degree]))
+                    phrases.append(Example(" ".join(words[start:]), DEGREES[degree]))
             elif token[0] != " ":
                 position -= 1
                 break
@@ -68,4 +68,4 @@ def read_phrases(
             wrong = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {position + 1} on."
             on_error(DataError(wrong, path=path, line=number))
         else:
-            yield from found
+            yield from phrases

@@ -12,7 +12,7 @@ from regard.datasets.class_folders import read_class_folders
 from regard.datasets.columns import ColumnNames
 from regard.datasets.dataset import Dataset
 from regard.datasets.fetching import Progress, fetch
-from regard.datasets.graph_folders import read_graph_folder
+from regard.datasets.labelled_graph import read_graph_folder
 from regard.datasets.registry import DATASETS
 from regard.datasets.splits import SPLITS
 from regard.datasets.tables import TABLES, file_format, file_suffix, read_table
@@ -57,7 +57,7 @@ class DataSource:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits; empty if all of it is every split, as of a single file.
+        """The splits that have files; empty if any split reads all of it, as of a single file.
 
         Raises:
             DataError: there are no files, or two for one split.
@@ -109,7 +109,7 @@ class KnownDataset(DataSource):
     @property
     def files(self) -> Mapping[str, Path]:
         if not self.is_treebank:
-            known = ", ".join(name for name, each in DATASETS.items() if each.is_treebank)
+            known = ", ".join(name for name, dataset in DATASETS.items() if dataset.is_treebank)
             raise ArgumentError(
                 f"`data` must be a treebank, sentences whose words have labels, as {known}, but {self.name} isn't: "
                 f"its sources are {self._known.modality}."
@@ -201,7 +201,7 @@ class ExampleFiles(_OwnFiles):
         if not path.is_dir():
             return path.exists() and file_format(path) in _EXAMPLES
         return bool(_files_in(path, _EXAMPLES)) or any(
-            each.is_dir() and not each.name.startswith(".") for each in path.iterdir()
+            member.is_dir() and not member.name.startswith(".") for member in path.iterdir()
         )
 
     @property
@@ -233,7 +233,7 @@ class ExampleFiles(_OwnFiles):
 
     @property
     def _parts(self) -> dict[str, Path]:
-        """The file or the folder of each split of a folder; empty if all of it is every split."""
+        """The file or the folder of each split of a folder; empty if any split reads all of it."""
         if _files_in(self.path, _EXAMPLES):
             return _split_files(self.path, _EXAMPLES)
         parts = {split: self.path / split for split in SPLITS if (self.path / split).is_dir()}
@@ -249,7 +249,7 @@ def match_source(name_or_path: str | Path) -> DataSource | None:
     if str(name_or_path) in DATASETS:
         return KnownDataset(DATASETS[str(name_or_path)])
     path = Path(name_or_path)
-    return next((each(name_or_path) for each in FORMATS if each.matches(path)), None)
+    return next((form(name_or_path) for form in FORMATS if form.matches(path)), None)
 
 
 def find_source(name_or_path: str | Path) -> DataSource:
@@ -294,7 +294,7 @@ def _not_found(given: str | Path) -> RegardError:
             )
         return DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
     if isinstance(given, Path) or looks_like_path(given):
-        hint = "".join(f" Did you mean {each}?" for each in similar_paths(given))
+        hint = "".join(f" Did you mean {near}?" for near in similar_paths(given))
         return DataError(f"there is no such file or folder.{hint}", path=given)
     known = [*DATASETS, "a path to a .conllu file or a folder of them"]
     return UnknownNameError("data", given, known, similar_paths(given))
@@ -317,9 +317,11 @@ def _files_in(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
 def _split_files(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
     """The file of each split in a folder. The split must be a separate word: "latest-train" isn't a test file."""
     files: dict[str, Path] = {}
-    found = _files_in(folder, suffixes)
+    candidates = _files_in(folder, suffixes)
     for split in SPLITS:
-        named = [path for path in found if re.search(rf"(?<![^\W\d_]){split}(?![^\W\d_])", path.stem, re.IGNORECASE)]
+        named = [
+            path for path in candidates if re.search(rf"(?<![^\W\d_]){split}(?![^\W\d_])", path.stem, re.IGNORECASE)
+        ]
         if len(named) > 1:
             raise DataError(
                 f"a folder must have one file for the split {split!r}, but has "

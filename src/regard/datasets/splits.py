@@ -53,8 +53,8 @@ def split_by_source(
         >>> split_by_source([("good", 1), ("bad", 0)], ("train", "dev"))
         ['train', 'train']
     """
-    found = [split_by_hash(str(duplicate_key(item, fold_spelling, key))) for item in items]
-    return [split if split in splits else "train" for split in found]
+    hashed = [split_by_hash(str(duplicate_key(item, fold_spelling, key))) for item in items]
+    return [split if split in splits else "train" for split in hashed]
 
 
 def split_by_group(keys: Iterable[Sequence[str]]) -> list[str]:
@@ -73,7 +73,7 @@ def split_by_group(keys: Iterable[Sequence[str]]) -> list[str]:
         >>> split_by_group([("en: Hi.", "zh: 嗨。"), ("en: Hi.", "zh: 你好。"), ("en: Hello.", "zh: 你好。")])
         ['train', 'train', 'train']
     """
-    keys = [tuple(each) for each in keys]
+    groups = [tuple(names) for names in keys]
     # A disjoint-set forest, whose roots are the smallest keys.
     parent: dict[str, str] = {}
 
@@ -83,14 +83,14 @@ def split_by_group(keys: Iterable[Sequence[str]]) -> list[str]:
             key = parent[key]
         return key
 
-    for index, each in enumerate(keys):
-        if not each:
+    for index, names in enumerate(groups):
+        if not names:
             raise ArgumentError(f"`keys[{index}]` must have at least one key, but is empty.")
-        for key in each:
+        for key in names:
             parent.setdefault(key, key)
-            one, other = root(each[0]), root(key)
+            one, other = root(names[0]), root(key)
             parent[max(one, other)] = min(one, other)
-    return [split_by_hash(root(each[0])) for each in keys]
+    return [split_by_hash(root(names[0])) for names in groups]
 
 
 def split_by_scaffold(scaffolds: Sequence[Hashable]) -> list[str]:
@@ -114,7 +114,7 @@ def split_by_scaffold(scaffolds: Sequence[Hashable]) -> list[str]:
     for index, scaffold in enumerate(scaffolds):
         members.setdefault(scaffold, []).append(index)
     tenth = len(scaffolds) / len(_TENTHS)
-    found = ["test"] * len(scaffolds)
+    splits = ["test"] * len(scaffolds)
     train = dev = 0
     for group in sorted(members.values(), key=lambda group: (len(group), group[0]), reverse=True):
         if train + len(group) <= 8 * tenth:
@@ -125,5 +125,5 @@ def split_by_scaffold(scaffolds: Sequence[Hashable]) -> list[str]:
         else:
             continue
         for index in group:
-            found[index] = split
-    return found
+            splits[index] = split
+    return splits

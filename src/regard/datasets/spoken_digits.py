@@ -31,12 +31,12 @@ def read_spoken_digits(folder: Path, split: str, label: str, on_error: ErrorHand
         on_error: called for each file with another name.
     """
     for path in sorted((folder / "recordings").iterdir()):
-        found = _NAME.fullmatch(path.name)
-        if found is None:
+        named = _NAME.fullmatch(path.name)
+        if named is None:
             if not path.name.startswith("."):
                 on_error(DataError("its name must be DIGIT_SPEAKER_INDEX.wav, as 7_jackson_32.wav.", path=path))
             continue
-        digit, speaker, index = found.groups()
+        digit, speaker, index = named.groups()
         if split == ("test" if int(index) < 5 else "dev" if int(index) < 10 else "train"):
             yield Example(path, digit if label == "digit" else speaker, group=speaker)
 

@@ -64,7 +64,7 @@ def _sentences(
     conllu = require("conllu", extra="data")
     # The other columns aren't parsed, which halves the time.
     parsers = {column: _unparsed for column in _COLUMNS if column != "id"}
-    found, named, broken = False, False, False
+    any_sentence, any_word, broken = False, False, False
 
     def report(error: DataError) -> None:
         nonlocal broken
@@ -80,14 +80,14 @@ def _sentences(
                 words.append(convert(token["form"]))
                 labels.append(token[label])
         if words:
-            found = True
-            named = named or any(word != "_" for word in words)
+            any_sentence = True
+            any_word = any_word or any(word != "_" for word in words)
             yield TaggedSentence(tuple(words), tuple(labels))
     if broken:
         return
-    if not found:
+    if not any_sentence:
         on_error(DataError("it holds no sentence; a CoNLL-U file has one word a line.", path=path))
-    elif not named:
+    elif not any_word:
         on_error(
             DataError(
                 "every word is `_`: this treebank is published without its text. Its readme says how to add it.",
@@ -176,7 +176,7 @@ def _lines(path: Path, on_error: ErrorHandler) -> Iterator[tuple[int, str | None
 
 
 def _wrong(line: str, previous: int | None, label: str) -> str | None:
-    """The problem of a word's line, given the id of the previous word if it is known; None without a problem."""
+    """What is wrong with a word's line, given the id of the previous word if it is known; None if nothing is."""
     columns = line.split("\t")
     if len(columns) != len(_COLUMNS):
         hint = ". Are they separated by spaces? They must be by tabs" if len(columns) == 1 and " " in line else ""

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from regard.datasets.dataset import Dataset, DatasetFile
-from regard.datasets.segmentation import SEGMENTATION, segmented
-from regard.datasets.tagged_sentence import TaggedSentence
+from regard.datasets.tagged_sentence import SEGMENTATION, TaggedSentence, segmented
 from regard.datasets.treebank import LABELS, read_treebank
 from regard.inputs import convert_script
 from regard.inputs.lines import ErrorHandler

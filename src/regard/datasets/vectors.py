@@ -49,11 +49,11 @@ def read_labelled_vectors(path: str | Path) -> Iterator[Example[Tensor, Any]]:
 
 def _vowels(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[Tensor, str]]:
     file = "JapaneseVowels_TEST.ts" if split == "test" else "JapaneseVowels_TRAIN.ts"
-    for each in read_labelled_vectors(folder / file):
-        own = "test" if split == "test" else split_by_hash(each.source.numpy().tobytes().hex())
+    for example in read_labelled_vectors(folder / file):
+        hashed = "test" if split == "test" else split_by_hash(example.source.numpy().tobytes().hex())
         # A tenth of the training file is dev; the tenth whose hash is test stays in train.
-        if split == ("train" if own == "test" and split != "test" else own):
-            yield each
+        if split == ("train" if hashed == "test" and split != "test" else hashed):
+            yield example
 
 
 JAPANESE_VOWELS = Dataset(

@@ -1,10 +1,9 @@
 """Inputs: text, speech, pictures, graphs, molecules and plain vectors, each turned into a `Batch`."""
 
-from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
 from regard.inputs.batch import IGNORED, Batch, pad_labels
 from regard.inputs.character_folding import FOLDINGS, fold_ascii, fold_nothing, fold_width
 from regard.inputs.characters import Characters, Words
-from regard.inputs.descriptors import DESCRIPTORS, descriptors
+from regard.inputs.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors
 from regard.inputs.graph import Graph, edges_mask
 from regard.inputs.graph_files import graph_files, is_graph_folder
 from regard.inputs.molecule import ATOM_FEATURES, BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold

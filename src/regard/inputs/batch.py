@@ -111,7 +111,7 @@ class Batch:
             True
         """
         held = (self.vectors, self.lengths, self.labels, self.relations)
-        if self.mask is None and all(each is None or each.device == torch.device(device) for each in held):
+        if self.mask is None and all(tensor is None or tensor.device == torch.device(device) for tensor in held):
             return self
         labels = None if self.labels is None else self.labels.to(device)
         mask = None if self.mask is None else map_operands(lambda tensor: tensor.to(device), self.mask)

@@ -126,18 +126,18 @@ class Graph:
         nodes, others = len(self), self.edges[0] != self.edges[1]
         key, query = self.edges[:, others]
         kinds = torch.ones_like(key) if self.kinds is None else self.kinds[others]
-        found = torch.zeros(nodes, nodes, dtype=torch.int64, device=key.device)
+        related = torch.zeros(nodes, nodes, dtype=torch.int64, device=key.device)
         walks = torch.zeros(nodes, nodes, device=key.device)
         walks[query, key] = 1
         # A sparse product for each distance: for graphs with few edges much faster than dense ones.
         step = walks.to_sparse()
         for distance in range(2, reach + 1):
             walks = torch.sparse.mm(step, walks).clamp_(max=1)
-            found[(found == 0) & (walks > 0)] = distance
+            related[(related == 0) & (walks > 0)] = distance
         # A neighbour may also be reached in more steps; the kind of its edge takes precedence.
-        found[query, key] = 0
-        found.view(-1).scatter_reduce_(0, query * nodes + key, reach + kinds, "amax")
-        return found.fill_diagonal_(1)
+        related[query, key] = 0
+        related.view(-1).scatter_reduce_(0, query * nodes + key, reach + kinds, "amax")
+        return related.fill_diagonal_(1)
 
     def mask(self) -> Edges:
         """The edges as a mask: nodes attend along edges only. A node without incoming edges gets zeros.

@@ -33,8 +33,8 @@ def graph_files(folder: str | Path) -> tuple[Path, Path]:
             "it must be a folder with profiles.csv and edges.csv, but there is no such folder.", path=folder
         )
     for name in ("profiles", "edges"):
-        if len(found := _named(folder, name)) != 1:
-            files = " and ".join(path.name for path in found) or "none"
+        if len(paths := _named(folder, name)) != 1:
+            files = " and ".join(path.name for path in paths) or "none"
             raise DataError(
                 f"it must hold one of {name}.csv, {name}.tsv and {name}.txt, but holds {files}.", path=folder
             )

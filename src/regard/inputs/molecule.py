@@ -8,8 +8,7 @@ import torch
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.extras import require
-from regard.inputs.atom_properties import ATOM_PROPERTIES, atom_properties
-from regard.inputs.descriptors import DESCRIPTORS, descriptors, molecule_descriptors
+from regard.inputs.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors, molecule_descriptors
 from regard.inputs.graph import Graph
 from regard.inputs.json_validation import checked_list, checked_names
 from regard.inputs.smiles import read_smiles
@@ -115,7 +114,9 @@ class MoleculeAtoms:
             >>> atoms.width, atoms.graph("CO").vectors.shape
             (95, torch.Size([2, 95]))
         """
-        return cls(features, descriptor_scale=Standardise.fit([descriptors(each).unsqueeze(0) for each in smiles]))
+        return cls(
+            features, descriptor_scale=Standardise.fit([descriptors(molecule).unsqueeze(0) for molecule in smiles])
+        )
 
     @property
     def width(self) -> int:
@@ -140,8 +141,8 @@ class MoleculeAtoms:
         if self.features == "computed":
             vectors = torch.cat([vectors, atom_properties(read)], dim=1)
         if self.descriptor_scale is not None:
-            found = torch.tensor([whole], dtype=torch.float64, device="cpu")
-            scaled = self.descriptor_scale.apply(found).clamp(-_FAR, _FAR)
+            unscaled = torch.tensor([whole], dtype=torch.float64, device="cpu")
+            scaled = self.descriptor_scale.apply(unscaled).clamp(-_FAR, _FAR)
             vectors = torch.cat([vectors, scaled.to(vectors.dtype).expand(len(atoms), -1)], dim=1)
         bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondType().name) for bond in read.GetBonds()]
         edges = torch.tensor([bond[:2] for bond in bonds], dtype=torch.int64, device="cpu").reshape(-1, 2).T

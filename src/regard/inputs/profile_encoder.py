@@ -192,8 +192,8 @@ class ProfileEncoder:
                 raise ArgumentError(f"`profiles` must have a word for {name!r}, but has {number[0]:g}.")
             learned = {word: index for index, word in enumerate(words)}
             ids = [learned.get(str(value), -1) if value is not None else -1 for value in read.words()]
-            found = torch.tensor(ids, dtype=torch.int64, device="cpu")
-            part[found >= 0, found[found >= 0]] = 1
+            known = torch.tensor(ids, dtype=torch.int64, device="cpu")
+            part[known >= 0, known[known >= 0]] = 1
         return torch.cat([self.standardise.apply(torch.from_numpy(filled.T)).float(), missing, *one_hot], dim=1)
 
     def translated(

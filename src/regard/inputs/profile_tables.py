@@ -81,19 +81,19 @@ def read_profile_columns(
         for column in given:
             if column not in columns:
                 raise UnknownNameError(argument, column, columns)
-    own = 0 if name is None else columns.index(name)
+    name_index = 0 if name is None else columns.index(name)
     people: dict[str, None] = {}
     for line, row in rows:
-        if not row[own]:
-            empty = f"the column {columns[own]!r:.60} is empty; every person needs a name."
+        if not row[name_index]:
+            empty = f"the column {columns[name_index]!r:.60} is empty; every person needs a name."
             raise DataError(empty, path=path, line=line)
-        if row[own] in people:
-            raise DataError(f"the name {row[own]!r:.60} occurs twice. Names must differ.", path=path, line=line)
-        people[row[own]] = None
+        if row[name_index] in people:
+            raise DataError(f"the name {row[name_index]!r:.60} occurs twice. Names must differ.", path=path, line=line)
+        people[row[name_index]] = None
     cells = zip(*(row for _, row in rows), strict=True) if rows else repeat((), len(columns))
-    found: dict[str, np.ndarray | list[str | None]] = {}
+    attributes: dict[str, np.ndarray | list[str | None]] = {}
     for index, (column, texts) in enumerate(zip(columns, cells, strict=True)):
-        if index == own:
+        if index == name_index:
             continue
         # Each unique text is parsed once: bags of words have two, and thousands of columns.
         read = {text: None if column in words else parse_number(text) for text in dict.fromkeys(texts)}
@@ -108,8 +108,8 @@ def read_profile_columns(
                 line=line,
             )
         if not is_number:
-            found[column] = [text or None for text in texts]
+            attributes[column] = [text or None for text in texts]
             continue
         values = {text: math.nan if number is None else number for text, number in read.items()}
-        found[column] = np.fromiter(map(values.__getitem__, texts), np.float64, len(texts))
-    return [*people], found
+        attributes[column] = np.fromiter(map(values.__getitem__, texts), np.float64, len(texts))
+    return [*people], attributes

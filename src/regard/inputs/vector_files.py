@@ -53,8 +53,8 @@ def read_vectors(path: str | Path) -> VectorSequences:
 
 def _read_table(path: Path) -> VectorSequences:
     columns, rows = read_table(path)
-    own = {name: columns.index(name) for name in ("sequence", "label", "item_label") if name in columns}
-    features = [index for index in range(len(columns)) if index not in own.values()]
+    roles = {name: columns.index(name) for name in ("sequence", "label", "item_label") if name in columns}
+    features = [index for index in range(len(columns)) if index not in roles.values()]
     if not features:
         raise DataError("it has no column of numbers.", path=path, line=1)
     if not rows:
@@ -63,26 +63,26 @@ def _read_table(path: Path) -> VectorSequences:
     labels: dict[str, str] = {}
     item_labels: dict[str, list[str]] = {}
     for line, row in rows:
-        for column, index in own.items():
+        for column, index in roles.items():
             if not row[index]:
                 raise DataError(f"the column {column!r:.60} is empty.", path=path, line=line)
-        name = row[own["sequence"]] if "sequence" in own else path.stem
+        name = row[roles["sequence"]] if "sequence" in roles else path.stem
         numbers = [_float(row[index], f"the column {columns[index]!r:.60}", path, line) for index in features]
         vectors.setdefault(name, []).append(numbers)
-        if "label" in own and labels.setdefault(name, row[own["label"]]) != row[own["label"]]:
+        if "label" in roles and labels.setdefault(name, row[roles["label"]]) != row[roles["label"]]:
             raise DataError(
-                f"the sequence {name!r:.60} has the label {labels[name]!r:.60}, but here {row[own['label']]!r:.60}. "
+                f"the sequence {name!r:.60} has the label {labels[name]!r:.60}, but here {row[roles['label']]!r:.60}. "
                 "If each row has its own, name the column `item_label`.",
                 path=path,
                 line=line,
             )
-        if "item_label" in own:
-            item_labels.setdefault(name, []).append(row[own["item_label"]])
+        if "item_label" in roles:
+            item_labels.setdefault(name, []).append(row[roles["item_label"]])
     return VectorSequences(
         tuple(torch.tensor(rows, device="cpu") for rows in vectors.values()),
         tuple(vectors),
-        tuple(labels[name] for name in vectors) if "label" in own else None,
-        tuple(tuple(item_labels[name]) for name in vectors) if "item_label" in own else None,
+        tuple(labels[name] for name in vectors) if "label" in roles else None,
+        tuple(tuple(item_labels[name]) for name in vectors) if "item_label" in roles else None,
     )
 
 

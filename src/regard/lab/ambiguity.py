@@ -22,11 +22,11 @@ def ambiguous_words(examples: Iterable[Any]) -> frozenset[str]:
         >>> sorted(ambiguous_words([(["I", "saw", "a", "Saw"], ["PRON", "VERB", "DET", "NOUN"])]))
         ['saw']
     """
-    labels: dict[str, set[str]] = defaultdict(set)
-    for words, own in as_examples(examples):
-        for word, label in zip(words, own, strict=True):
-            labels[word.lower()].add(label)
-    return frozenset(word for word, own in labels.items() if len(own) > 1)
+    labels_of: dict[str, set[str]] = defaultdict(set)
+    for words, labels in as_examples(examples):
+        for word, label in zip(words, labels, strict=True):
+            labels_of[word.lower()].add(label)
+    return frozenset(word for word, labels in labels_of.items() if len(labels) > 1)
 
 
 def accuracy_on_words(tagger: Tagger, examples: Iterable[Any], words: Collection[str]) -> float:
@@ -41,8 +41,8 @@ def accuracy_on_words(tagger: Tagger, examples: Iterable[Any], words: Collection
     with warnings.catch_warnings():
         # The accuracy already shows the errors on unusual sentences.
         warnings.simplefilter("ignore", UnreliablePrediction)
-        rows = tagger.tag([own for own, _ in pairs])
+        rows = tagger.tag([sentence for sentence, _ in pairs])
     right = []
-    for tagged, (_, labels) in zip(rows, pairs, strict=True):
-        right += [each.label == label for each, label in zip(tagged, labels, strict=True) if each.text.lower() in words]
+    for items, (_, labels) in zip(rows, pairs, strict=True):
+        right += [item.label == label for item, label in zip(items, labels, strict=True) if item.text.lower() in words]
     return sum(right) / len(right) if right else float("nan")

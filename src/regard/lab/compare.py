@@ -20,12 +20,12 @@ from regard.lab.candidates import changed, describe_replaced, grid
 from regard.lab.comparison_report import comparison_page
 from regard.lab.halving import Rung, affordable, plan_rungs
 from regard.lab.measurement import cores
-from regard.lab.progress import RunProgress, choose_run_progress
 from regard.lab.results import Run, read_runs
 from regard.lab.runner import run_study
 from regard.lab.study import Claim, Setting, Study
 from regard.page import Page, as_html
 from regard.page.numbers import counted
+from regard.progress import Progress, choose_progress
 from regard.tasks import Recipe, default_recipe, load, train
 from regard.tasks.examples import as_pairs, digest_pairs
 from regard.tasks.measure import Measure
@@ -144,7 +144,7 @@ def compare(
             raise ArgumentError(f"`{option}` must be a whole number from {least} to {most:,}, but is {value!r:.60}.")
     if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0):
         raise ArgumentError(f"`minutes` must be a number above 0, but is {minutes!r:.60}.")
-    folder, show = Path(out), choose_run_progress(progress)
+    folder, show = Path(out), choose_progress(progress)
     count = cores() if processes is None else processes
     identity = {
         "recipe": recipe.to_json(),
@@ -247,7 +247,7 @@ def _planned(
     seeds: int,
     processes: int,
     identity: Mapping[str, Any],
-    show: RunProgress,
+    show: Progress,
     *,
     halving: bool,
     minutes: float | None,
@@ -269,7 +269,7 @@ def _planned(
     }
 
 
-def _timed(call: CandidateRun, known: Mapping[str, dict[str, Any]], show: RunProgress) -> tuple[Measure, float]:
+def _timed(call: CandidateRun, known: Mapping[str, dict[str, Any]], show: Progress) -> tuple[Measure, float]:
     """The measure of dev, and the seconds of one epoch."""
     why = ""
     for name, changes in known.items():
@@ -310,7 +310,7 @@ def _tested(
     state: dict[str, Any],
     test: Iterable[Any],
     models: Mapping[tuple[str, int], Path | None],
-    show: RunProgress,
+    show: Progress,
 ) -> dict[str, Any]:
     """Evaluate the models on test, by candidate and seed, unless that is done; a seed without a model has None."""
     examples = as_list("test", test, "(source, target) pairs")

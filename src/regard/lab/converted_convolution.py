@@ -35,13 +35,13 @@ def largest_difference(seed: int, shapes: int) -> float:
     for _ in range(shapes):
         kernel, padding = (between(1, 5), between(1, 5)), (between(0, 3), between(0, 3))
         layer = nn.Conv2d(between(1, 5), between(1, 5), kernel, padding=padding)
-        for each in layer.parameters():
-            nn.init.normal_(each, generator=draw)
+        for parameter in layer.parameters():
+            nn.init.normal_(parameter, generator=draw)
         size = (max(1, kernel[0] - 2 * padding[0]) + between(0, 9), max(1, kernel[1] - 2 * padding[1]) + between(0, 9))
         picture = torch.randn(2, layer.in_channels, *size, generator=draw)
         right = layer(picture)
-        found = ConvolutionAttention.from_conv2d(layer)(picture)
-        worst = max(worst, float((found - right).abs().max() / right.abs().max()))
+        converted = ConvolutionAttention.from_conv2d(layer)(picture)
+        worst = max(worst, float((converted - right).abs().max() / right.abs().max()))
     return worst
 
 
@@ -70,11 +70,11 @@ def trained_from_a_convolution(network: str, seed: int, *, epochs: int, more: in
     )
     _train(model, data, epochs, seed)
     if network == "attention":
-        model = nn.Sequential(*(_converted(each, alpha) for each in model))
-    layers = [each for each in model if isinstance(each, ConvolutionAttention)]
-    before = [each.centres.detach().clone() for each in layers]
+        model = nn.Sequential(*(_converted(layer, alpha) for layer in model))
+    layers = [layer for layer in model if isinstance(layer, ConvolutionAttention)]
+    before = [layer.centres.detach().clone() for layer in layers]
     _train(model, data, more, seed + 1)
-    moved = [(each.centres.detach() - old).norm(dim=1).mean() for each, old in zip(layers, before, strict=True)]
+    moved = [(layer.centres.detach() - old).norm(dim=1).mean() for layer, old in zip(layers, before, strict=True)]
     with torch.no_grad():
         scores = model(held_out[0])
         return {
@@ -103,9 +103,12 @@ def _converted(layer: nn.Module, alpha: float) -> nn.Module:
 def _train(model: nn.Sequential, data: tuple[Tensor, Tensor], epochs: int, seed: int) -> None:
     shuffle = torch.Generator().manual_seed(seed)
     placed = [
-        each for layer in model if isinstance(layer, ConvolutionAttention) for each in (layer.centres, layer.log_alpha)
+        parameter
+        for layer in model
+        if isinstance(layer, ConvolutionAttention)
+        for parameter in (layer.centres, layer.log_alpha)
     ]
-    others = [each for each in model.parameters() if not any(each is known for known in placed)]
+    others = [parameter for parameter in model.parameters() if not any(parameter is known for known in placed)]
     groups = [{"params": others}, *([{"params": placed, "lr": _POSITION_RATE}] if placed else [])]
     optimizer = torch.optim.Adam(groups, lr=_RATE)
     for _ in range(epochs):

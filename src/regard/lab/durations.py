@@ -3,12 +3,14 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["median_durations"]
 
+Key = TypeVar("Key")
 
-def median_durations(calls: Mapping[float, Callable[[], Any]], rounds: int) -> dict[float, float]:
+
+def median_durations(calls: Mapping[Key, Callable[[], Any]], rounds: int) -> dict[Key, float]:
     """The median duration of each call, in ms: after a call to warm up, each is called once in every round.
 
     Args:
@@ -22,10 +24,10 @@ def median_durations(calls: Mapping[float, Callable[[], Any]], rounds: int) -> d
     """
     for call in calls.values():
         call()
-    taken: dict[float, list[float]] = {each: [] for each in calls}
+    taken: dict[Key, list[float]] = {key: [] for key in calls}
     for _ in range(rounds):
-        for each, call in calls.items():
+        for key, call in calls.items():
             start = time.perf_counter()
             call()
-            taken[each].append(1000 * (time.perf_counter() - start))
-    return {each: statistics.median(own) for each, own in taken.items()}
+            taken[key].append(1000 * (time.perf_counter() - start))
+    return {key: statistics.median(durations) for key, durations in taken.items()}

@@ -31,7 +31,7 @@ Pairs = list[tuple[np.ndarray, list[str | None]]]
 
 
 def distant_letters(count: int, length: int, distance: int, seed: int) -> Pairs:
-    """Random letters, each labelled with the letter so many items after it; before it, if negative.
+    """Random letters, each labelled with the letter at a distance: after it, or before it if the distance is negative.
 
     Items without such a letter have no label.
 

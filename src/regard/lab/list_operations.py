@@ -57,12 +57,12 @@ def list_operations(
             f"`shortest` must be at most {most}, the longest list of depth {depth} with {elements} elements, but is "
             f"{shortest}."
         )
-    drawn, found = random.Random(seed), []
-    while len(found) < count:
+    drawn, examples = random.Random(seed), []
+    while len(examples) < count:
         text, value = _drawn_list(drawn, depth, elements)
         if shortest <= len(text) <= longest:
-            found.append((text, str(value)))
-    return found
+            examples.append((text, str(value)))
+    return examples
 
 
 def _drawn_list(drawn: random.Random, depth: int, elements: int) -> tuple[str, int]:

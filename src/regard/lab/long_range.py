@@ -97,12 +97,12 @@ def examples_of(source: str, count: int) -> tuple[Sequence[Any], Sequence[Any], 
         return tuple(list_operations(size, seed, shortest=least, longest=1000) for seed, (size, least) in splits)  # pyright: ignore[reportReturnType]
     if source == "bytes":
         splits = [first_examples("chinese-hotel-reviews", split) for split in ("train", "dev", "test")]
-        cut = [[(_first_bytes(each.source, 1024), each.target) for each in split] for split in splits]
+        cut = [[(_first_bytes(review.source, 1024), review.target) for review in split] for split in splits]
         # The files are sorted by label.
         random.Random(0).shuffle(cut[0])
         return cut[0][:count], cut[1], cut[2]
     return tuple(
-        [(each.source, each.target) for each in first_examples("mnist", split, size)]
+        [(picture.source, picture.target) for picture in first_examples("mnist", split, size)]
         for split, size in (("train", count), ("dev", 250), ("test", 2000))
     )  # pyright: ignore[reportReturnType]
 

@@ -1,4 +1,4 @@
-"""Looking up: one head of attention has to find, among some items, the one that a noisy copy was made of."""
+"""Looking up: one head of attention has to find the item whose noisy copy it is given, among others."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -123,7 +123,7 @@ def lookup_start(score: str, size: int, seed: int) -> Start:
 
 
 def measure_lookup(score: str, size: int, seed: int, *, steps: int, rates: Sequence[float]) -> dict[str, float]:
-    """The final loss at the best of several learning rates and at the last, the best, and `lookup_start` by name."""
+    """By name: the best loss of several learning rates, its rate, the loss at the last rate, and `lookup_start`."""
     losses = [lookup_loss(score, size, seed, steps=steps, learning_rate=rate) for rate in rates]
     start = lookup_start(score, size, seed)
     return {

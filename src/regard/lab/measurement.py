@@ -27,7 +27,7 @@ class Measured(NamedTuple):
 
 
 def measured(call: Callable[[], Any]) -> Measured:
-    """Time a call, and measure the memory that its process took from the system above what it held before.
+    """Time a call, and measure how much more memory its process took than it held before.
 
     If there is a GPU, the memory is that of the GPU instead.
 
@@ -49,7 +49,7 @@ def measured(call: Callable[[], Any]) -> Measured:
 
 
 def _held() -> float | None:
-    """What the process holds now, in KiB, and from where its high-water mark counts; on Linux only."""
+    """What the process holds now, in KiB, and what its high-water mark counts from; on Linux only."""
     gc.collect()
     with suppress(OSError, AttributeError):
         # Return cached memory to the system, because its reuse wouldn't be counted.

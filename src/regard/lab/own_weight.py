@@ -1,4 +1,4 @@
-"""How often a vector attends most to itself."""
+"""How often a query attends most to its own position."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ _SHORTEST = 5
 
 
 def own_weight(weights: Float[Tensor, "head query key"]) -> tuple[Tensor, Tensor]:
-    """Whether the largest weight of each query is its own, (head, query), and the own weight, (head, query).
+    """Whether each query attends most to its own position, (head, query), and how much it attends there, (head, query).
 
     Example:
         >>> largest, own = own_weight(torch.tensor([[[0.75, 0.25], [0.5, 0.5]]]))
@@ -31,7 +31,7 @@ def own_weight(weights: Float[Tensor, "head query key"]) -> tuple[Tensor, Tensor
 
 
 def of_records(records: Iterable[Record]) -> dict[str, float]:
-    """The share of queries, over all heads and layers, whose largest weight is their own, and the mean own weight."""
+    """The share of queries that attend most to their own position, and the mean weight there, over heads and layers."""
     with without_warnings():
         return _means(
             layer.weights() for record in records if len(record.items) >= _SHORTEST for layer in record.layers
@@ -39,15 +39,15 @@ def of_records(records: Iterable[Record]) -> dict[str, float]:
 
 
 def of_vectors(tagger: Tagger, sentences: Iterable[Iterable[str]]) -> dict[str, float]:
-    """The same where queries and keys are the vectors of the words themselves, as the tagger's embedding has them."""
+    """The same where the words' embeddings are queries and keys, without a projection."""
     kept = [words for words in map(list, sentences) if len(words) >= _SHORTEST]
     with torch.no_grad(), without_warnings():
         # (1 n d) -> (1 1 n d): one head.
         vectors = [tagger.network.embedding(tagger.encode([words]).vectors)[:, None] for words in kept]
-    return _means(weigh(each, each)[0] for each in vectors)
+    return _means(weigh(words, words)[0] for words in vectors)
 
 
 def _means(weights: Iterable[Tensor]) -> dict[str, float]:
-    found = [own_weight(each) for each in weights]
-    largest, own = (torch.cat([each[part].flatten().float() for each in found]) for part in (0, 1))
+    pairs = [own_weight(of_layer) for of_layer in weights]
+    largest, own = (torch.cat([pair[part].flatten().float() for pair in pairs]) for part in (0, 1))
     return {"largest on the diagonal": float(largest.mean()), "weight on the diagonal": float(own.mean())}

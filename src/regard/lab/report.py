@@ -9,8 +9,8 @@ from regard.lab.study import MEMORY, SECONDS, Study
 from regard.lab.verdict import Verdict, amount_text, interval_text, value_text, values_of, verdicts
 from regard.page import Block, Chart, Heading, Page, Point, Prose, Series, Table
 from regard.page.numbers import counted
+from regard.progress import clock
 from regard.tasks.measure import Measure
-from regard.tasks.training.progress import clock
 
 __all__ = ["charts", "conditions", "report", "summary"]
 
@@ -32,15 +32,15 @@ def report(study: Study, runs: Sequence[Run], *, all_runs: bool = True) -> Page:
         >>> page.title, page.blocks[0].text[:45]
         ('Is b better?', 'Yes. b against a: 25.0 points better in accur')
     """
-    found = verdicts(study, runs)
-    blocks: list[Block] = [Prose(summary(found[0]))]
-    blocks += [Prose(f"{each.claim.text} {summary(each)}".strip()) for each in found[1:]]
+    first, *others = judged = verdicts(study, runs)
+    blocks: list[Block] = [Prose(summary(first))]
+    blocks += [Prose(f"{verdict.claim.text} {summary(verdict)}".strip()) for verdict in others]
     if not runs:
         return Page(study.question, (*blocks, Prose(f"Run it: regard lab {study.name}")))
     if study.note:
         blocks.append(Prose(study.note))
     blocks += [_table(study, runs), *charts(study, runs)]
-    blocks += [Heading("Paired differences"), _differences(study, found)]
+    blocks += [Heading("Paired differences"), _differences(study, judged)]
     if all_runs:
         blocks += [Heading("Every run"), _every_run(study, runs)]
     return Page(study.question, (*blocks, Prose(conditions(study, runs))))
@@ -56,10 +56,10 @@ def summary(verdict: Verdict) -> str:
 
 def conditions(study: Study, runs: Sequence[Run]) -> str:
     """How the runs were made, in a few sentences."""
-    taken = clock(sum(each.seconds for each in runs))
-    machines = sorted({each.machine for each in runs})
-    torch = sorted({f"torch {each.versions.get('torch')}, regard {each.versions.get('regard')}" for each in runs})
-    dates = sorted({each.date for each in runs})
+    taken = clock(sum(run.seconds for run in runs))
+    machines = sorted({run.machine for run in runs})
+    torch = sorted({f"torch {run.versions.get('torch')}, regard {run.versions.get('regard')}" for run in runs})
+    dates = sorted({run.date for run in runs})
     said = f"{counted(len(runs), 'run')}, {taken} of one core in all; {'; '.join([*machines, *torch])}; "
     said += dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     data = f" Data: {', '.join(study.data)}." if study.data else ""
@@ -72,10 +72,10 @@ def conditions(study: Study, runs: Sequence[Run]) -> str:
 
 def charts(study: Study, runs: Sequence[Run]) -> list[Chart]:
     """The pictures of a study: the quality along the quantity that it varies, and quality, speed and memory."""
-    found = [_along(study, study.measures[0], runs)] if study.along is not None else []
+    drawn = [_along(study, study.measures[0], runs)] if study.along is not None else []
     # With a single variant there is nothing to trade.
-    last = _trade(study, runs) if len(study.variants) > 1 else _by_seed(study, runs) if not found else None
-    return [*found, *([last] if last is not None else [])]
+    last = _trade(study, runs) if len(study.variants) > 1 else _by_seed(study, runs) if not drawn else None
+    return [*drawn, *([last] if last is not None else [])]
 
 
 def _along(study: Study, measure: Measure, runs: Sequence[Run]) -> Chart:
@@ -104,17 +104,17 @@ def _by_seed(study: Study, runs: Sequence[Run]) -> Chart | None:
     points = [Point(float(run.seed), value) for run in runs if (value := run.value(measure.name)) is not None]
     if not points:
         return None
-    series = (Series(runs[0].variant, tuple(sorted(points, key=lambda each: each.x))),)
+    series = (Series(runs[0].variant, tuple(sorted(points, key=lambda point: point.x))),)
     return Chart(f"{_begun(measure.name)} by seed", "seed", measure.name, series, share=measure.share)
 
 
 def _point(measure: Measure, x: float, values: Sequence[float], size: float | None = None) -> Point:
-    found = difference(values)
+    estimate = difference(values)
     if len(values) < 2:
-        return Point(x, found.mean, size=size)
+        return Point(x, estimate.mean, size=size)
     # The interval of a fraction that few seeds measured may leave the range of fractions.
-    low, high = (max(0.0, found.low), min(1.0, found.high)) if measure.share else (found.low, found.high)
-    return Point(x, found.mean, min(low, found.mean), max(high, found.mean), size)
+    low, high = (max(0.0, estimate.low), min(1.0, estimate.high)) if measure.share else (estimate.low, estimate.high)
+    return Point(x, estimate.mean, min(low, estimate.mean), max(high, estimate.mean), size)
 
 
 def _trade(study: Study, runs: Sequence[Run]) -> Chart | None:
@@ -122,12 +122,12 @@ def _trade(study: Study, runs: Sequence[Run]) -> Chart | None:
     measure, series = study.measures[0], []
     known = all(run.memory for run in runs)
     for variant in study.variants:
-        own = [run for run in runs if run.variant == variant and not run.diverged]
-        values = {run.seed: [value for _, value in values_of(study, measure, run)] for run in own}
-        means = [statistics.fmean(each) for each in values.values() if each]
+        of_variant = [run for run in runs if run.variant == variant and not run.diverged]
+        values = {run.seed: [value for _, value in values_of(study, measure, run)] for run in of_variant}
+        means = [statistics.fmean(of_seed) for of_seed in values.values() if of_seed]
         if means:
-            seconds = statistics.fmean(run.seconds for run in own)
-            memory = statistics.fmean(run.memory or 0.0 for run in own) if known else None
+            seconds = statistics.fmean(run.seconds for run in of_variant)
+            memory = statistics.fmean(run.memory or 0.0 for run in of_variant) if known else None
             series.append(Series(variant, (_point(measure, seconds, means, memory),)))
     if not series:
         return None
@@ -144,16 +144,22 @@ def _trade(study: Study, runs: Sequence[Run]) -> Chart | None:
 def _table(study: Study, runs: Sequence[Run]) -> Table:
     """A row for each variant and each value along which it was measured: the mean and the spread of every measure."""
     measures = (*study.measures, SECONDS, MEMORY)
-    columns = ["variant", *([study.along.name] if study.along is not None else []), *(each.name for each in measures)]
+    columns = [
+        "variant",
+        *([study.along.name] if study.along is not None else []),
+        *(measure.name for measure in measures),
+    ]
     rows = []
     for variant in study.variants:
-        own = [run for run in runs if run.variant == variant]
-        places = sorted({at for run in own for at, _ in values_of(study, study.measures[0], run) if at is not None})
+        of_variant = [run for run in runs if run.variant == variant]
+        places = sorted(
+            {at for run in of_variant for at, _ in values_of(study, study.measures[0], run) if at is not None}
+        )
         for at in places or [None]:
             cells = [variant, *([f"{at:,g}"] if at is not None else [""] if study.along is not None else [])]
             for measure in measures:
-                values = [value for run in own if (value := _at(study, run, measure, at)) is not None]
-                lost = sum(bool(run.diverged) for run in own) if measure == study.measures[0] else 0
+                values = [value for run in of_variant if (value := _at(study, run, measure, at)) is not None]
+                lost = sum(bool(run.diverged) for run in of_variant) if measure == study.measures[0] else 0
                 cells.append(_spread(measure, values, lost))
             rows.append(tuple(cells))
     return Table(tuple(columns), tuple(rows), ("left", *["right" for _ in columns[1:]]))
@@ -175,22 +181,22 @@ def _spread(measure: Measure, values: Sequence[float], lost: int) -> str:
     return f"{said} ({lost} diverged)" if lost else said
 
 
-def _differences(study: Study, found: Sequence[Verdict]) -> Table:
+def _differences(study: Study, judged: Sequence[Verdict]) -> Table:
     rows = []
-    for each in found:
-        if each.found is None:
+    for verdict in judged:
+        if verdict.found is None:
             continue
-        claim, measure = each.claim, study.measure(each.claim.measure)
+        claim, measure = verdict.claim, study.measure(verdict.claim.measure)
         than = claim.than if isinstance(claim.than, str) else value_text(measure, claim.than)
         at = "" if claim.at is None or study.along is None else f", {study.along.name} = {claim.at:,g}"
         rows.append(
             (
                 f"{claim.first} over {than}{at}",
                 measure.name,
-                amount_text(measure, each.found.mean),
-                interval_text(measure, each.found),
-                f"{each.found.positive} of {each.found.count}",
-                each.answer,
+                amount_text(measure, verdict.found.mean),
+                interval_text(measure, verdict.found),
+                f"{verdict.found.positive} of {verdict.found.count}",
+                verdict.answer,
             )
         )
     columns = ("difference", "measure", "mean", "95 % interval", "better in", "answer")

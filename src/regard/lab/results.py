@@ -54,8 +54,8 @@ class Run:
         """A measure, at a value along which it was taken within the run; None if it wasn't measured."""
         if measure in (SECONDS.name, MEMORY.name) and measure not in self.measures:
             return self.seconds if measure == SECONDS.name else self.memory
-        found = self.measures.get(measure)
-        return found.get(_written(at)) if isinstance(found, Mapping) else found
+        measured = self.measures.get(measure)
+        return measured.get(_written(at)) if isinstance(measured, Mapping) else measured
 
     def to_json(self) -> str:
         """The run as a line of JSON."""
@@ -66,11 +66,13 @@ def _written(value: float | None) -> str:
     return f"{value:g}" if value is not None else ""
 
 
-def as_measures(found: Mapping[str, Any]) -> dict[str, Any]:
+def as_measures(returned: Mapping[str, Any]) -> dict[str, Any]:
     """What a study's function returned, as JSON can hold it."""
     return {
-        name: {_written(at): float(each) for at, each in value.items()} if isinstance(value, Mapping) else float(value)
-        for name, value in found.items()
+        name: {_written(at): float(number) for at, number in value.items()}
+        if isinstance(value, Mapping)
+        else float(value)
+        for name, value in returned.items()
     }
 
 
@@ -120,7 +122,7 @@ def append_run(path: str | Path, run: Run) -> None:
 
 
 def current_runs(study: Study, runs: Iterable[Run], planned: Iterable[Planned]) -> list[Run]:
-    """Those of the runs that were planned and ran with the present function of the study, in the planned order."""
+    """The planned runs that are there and that the study's present code made, in the planned order."""
     code = study.code  # the digest of its source: computed once, not for each run
     done = {run.key: run for run in runs if run.code == code}
-    return [done[each.key] for each in planned if each.key in done]
+    return [done[run.key] for run in planned if run.key in done]

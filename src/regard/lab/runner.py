@@ -15,9 +15,10 @@ from typing import Any
 
 from regard.errors import ArgumentError, DivergedError, RegardError
 from regard.lab.measurement import cores, machine_with_gpu, measured, today, versions
-from regard.lab.progress import choose_run_progress
+from regard.lab.progress import RunProgress
 from regard.lab.results import Run, append_run, as_measures, current_runs, read_runs
 from regard.lab.study import Planned, Study
+from regard.progress import choose_progress
 
 __all__ = ["run_study"]
 
@@ -64,7 +65,7 @@ def run_study(
     for name, value, least, most in (("seeds", seeds, 1, 10_000), ("processes", processes, 1, 1024)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
             raise ArgumentError(f"`{name}` must be a whole number from {least} to {most:,}, but is {value!r:.60}.")
-    show = choose_run_progress(progress)
+    show = RunProgress(choose_progress(progress))
     planned = study.planned(seeds=seeds, full=full)
     runs = [] if path is None else read_runs(path)
     done = {run.key for run in current_runs(study, runs, planned)}

@@ -1,20 +1,19 @@
-"""How long attention takes with a score, beside scaled inner products at the same moment."""
+"""The time that attention takes with a score, beside scaled inner products at the same moment."""
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 
 from regard.attention import SCORES, attend
+from regard.lab.durations import median_durations
 from regard.modules.make_part import make_part
 
 __all__ = ["ScoreTime", "score_time"]
 
 
 class ScoreTime(NamedTuple):
-    """The median time of a pass in ms, and what multiple it is of that of scaled inner products."""
+    """The median time of a pass in ms, and its ratio to that of a pass with scaled inner products."""
 
     milliseconds: float
     multiple: float
@@ -35,17 +34,9 @@ def score_time(score: str, *, length: int, heads: int, head_size: int, rounds: i
         >>> score_time("additive", length=128, heads=4, head_size=16, rounds=5).multiple > 1
         True
     """
-    calls = [_pass(name, length, heads, head_size) for name in (score, "scaled_dot")]
-    taken: list[list[float]] = [[], []]
-    for call in calls:
-        call()
-    for _ in range(rounds):
-        for call, own in zip(calls, taken, strict=True):
-            start = time.perf_counter()
-            call()
-            own.append(1000 * (time.perf_counter() - start))
-    own, usual = map(statistics.median, taken)
-    return ScoreTime(own, own / usual)
+    calls = {place: _pass(name, length, heads, head_size) for place, name in enumerate((score, "scaled_dot"))}
+    asked, usual = median_durations(calls, rounds).values()
+    return ScoreTime(asked, asked / usual)
 
 
 def _pass(score: str, length: int, heads: int, head_size: int) -> Callable[[], None]:

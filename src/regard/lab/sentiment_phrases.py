@@ -54,8 +54,8 @@ def measure_sentiment(setting: Mapping[str, Any], seed: int) -> dict[str, float]
     with warnings.catch_warnings():
         # The measures already show the errors on unusual sentences.
         warnings.simplefilter("ignore", UnreliablePrediction)
-        predictions = model.classify([each.source for each in dev])
-    targets = [each.target for each in dev]
+        predictions = model.classify([example.source for example in dev])
+    targets = [example.target for example in dev]
     return {
         ACCURACY.name: sum(label == wanted for (label, _), wanted in zip(predictions, targets, strict=True)) / len(dev),
         MEASURES[0].name: negative_log_likelihood(predictions, targets),
@@ -76,8 +76,10 @@ def negative_log_likelihood(predictions: Iterable[tuple[str, float]], targets: I
         >>> round(negative_log_likelihood([("positive", 0.5), ("positive", 0.75)], ["positive", "negative"]), 4)
         1.0397
     """
-    found = [high if label == wanted else 1 - high for (label, high), wanted in zip(predictions, targets, strict=True)]
-    return -sum(math.log(max(each, 1e-6)) for each in found) / len(found)
+    probabilities = [
+        high if label == wanted else 1 - high for (label, high), wanted in zip(predictions, targets, strict=True)
+    ]
+    return -sum(math.log(max(probability, 1e-6)) for probability in probabilities) / len(probabilities)
 
 
 def some_phrases(phrases: Iterable[Example[str, Any]], sentences: Iterable[str], share: float) -> list[int]:
@@ -95,10 +97,10 @@ def some_phrases(phrases: Iterable[Example[str, Any]], sentences: Iterable[str],
     """
     drawn, whole = random.Random(0), frozenset(sentences)
     chosen = []
-    for place, each in enumerate(phrases):
+    for place, phrase in enumerate(phrases):
         # One number is drawn for each phrase, needed or not, so that a larger share only adds phrases.
         kept = drawn.random() < share
-        if each.target is not None and (kept or each.source in whole):
+        if phrase.target is not None and (kept or phrase.source in whole):
             chosen.append(place)
     return chosen
 
@@ -107,6 +109,6 @@ def some_phrases(phrases: Iterable[Example[str, Any]], sentences: Iterable[str],
 def _training_data(share: float) -> tuple[list[Example[str, Any]], list[str]]:
     """The chosen phrases, and their degrees of sentiment, of five."""
     phrases, degrees = first_examples(DATA[0], "train"), first_examples(DATA[0], "train", label="degree")
-    sentences = [each.source for each in first_examples(DATA[1], "train")]
+    sentences = [example.source for example in first_examples(DATA[1], "train")]
     chosen = some_phrases(phrases, sentences, share)
     return [phrases[place] for place in chosen], [degrees[place].target for place in chosen]

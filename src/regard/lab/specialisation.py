@@ -1,4 +1,4 @@
-"""Whether the heads of a layer specialise: whether the removal of each hurts other labels than that of the others."""
+"""Whether the heads of a layer specialise: whether removing one hurts other labels than removing another does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,22 +23,22 @@ def head_damage(
 ) -> tuple[Float[Tensor, "head word"], Int64[Tensor, " word"]]:
     """By how much the loss of each word rises when each head is removed, and the number of the word's label."""
     with without_warnings():
-        words = [tagger.read(each.words) for each in sentences]
-    labels = torch.cat([tagger.target.tensor(each.labels) for each in sentences])
+        words = [tagger.read(sentence.words) for sentence in sentences]
+    labels = torch.cat([tagger.target.tensor(sentence.labels) for sentence in sentences])
 
     def losses() -> Tensor:
         batches = [words[first : first + _BATCH] for first in range(0, len(words), _BATCH)]
-        numbers = torch.cat([each for batch in batches for each in tagger.numbers(batch)])
+        numbers = torch.cat([outputs for batch in batches for outputs in tagger.numbers(batch)])
         return cross_entropy(numbers, labels.clamp(min=0), reduction="none")
 
     heads = [RemoveHead(layer, head) for head in range(1, tagger.recipe.heads + 1)]
-    found = effects(tagger.network, losses, lambda lost: lost, heads)
+    removed = effects(tagger.network, losses, lambda lost: lost, heads)
     known = labels >= 0
-    return torch.stack([torch.as_tensor(each.difference).float()[known] for each in found]), labels[known]
+    return torch.stack([torch.as_tensor(effect.difference).float()[known] for effect in removed]), labels[known]
 
 
 def specialisation(damage: Float[Tensor, "head word"], labels: Int64[Tensor, " word"]) -> float:
-    """The share of a head's damage that would have to fall on other labels for it to be like the mean of all heads.
+    """How far heads differ in the labels that they serve: the share of damage by which each differs from their mean.
 
     The damage of a head to a label is the sum over its words, or 0 if the words gain; its shares sum to 1 over the
     labels. The result is the mean, over the heads, of the total variation distance between a head's shares and the

@@ -40,7 +40,7 @@ def difference(values: Sequence[float]) -> Difference:
         '0.020, -0.005 to 0.045, 3 of 3'
     """
     mean, count = statistics.fmean(values), len(values)
-    positive = sum(each > 0 for each in values)
+    positive = sum(value > 0 for value in values)
     if count < 2:
         return Difference(mean, -math.inf, math.inf, count, positive)
     reach = student(count - 1) * statistics.stdev(values) / math.sqrt(count)
@@ -102,24 +102,25 @@ def crossing(by_seed: Mapping[int, Mapping[float, float]], *, log: bool = False)
         (1.33, 1.25, 1.5, True)
     """
     values = sorted(next(iter(by_seed.values())))
-    mean = {value: statistics.fmean(each[value] for each in by_seed.values()) for value in values}
-    found = _crossed(mean, log)
-    if found is None:
+    mean = {value: statistics.fmean(line[value] for line in by_seed.values()) for value in values}
+    at = _crossed(mean, log)
+    if at is None:
         return None
-    each = [at for own in by_seed.values() if (at := _crossed(own, log)) is not None]
+    of_seeds = [place for line in by_seed.values() if (place := _crossed(line, log)) is not None]
     last = [value for value in values if mean[value] != 0][-1]
-    return Crossing(found, min(each, default=found), max(each, default=found), len(each), len(by_seed), mean[last] > 0)
+    low, high = min(of_seeds, default=at), max(of_seeds, default=at)
+    return Crossing(at, low, high, len(of_seeds), len(by_seed), mean[last] > 0)
 
 
 def _crossed(line: Mapping[float, float], log: bool) -> float | None:
-    found = None
+    at = None
     # A difference of exactly 0 is on neither side.
     values = [value for value in sorted(line) if line[value] != 0]
     for before, after in pairwise(values):
         if (line[before] > 0) != (line[after] > 0):
             share = line[before] / (line[before] - line[after])
             if log:
-                found = math.exp(math.log(before) + share * (math.log(after) - math.log(before)))
+                at = math.exp(math.log(before) + share * (math.log(after) - math.log(before)))
             else:
-                found = before + share * (after - before)
-    return found
+                at = before + share * (after - before)
+    return at

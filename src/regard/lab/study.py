@@ -38,9 +38,9 @@ class Along:
     log: bool = False
 
     def __post_init__(self) -> None:
-        for each in (self.values, self.full):
-            if list(each) != sorted({*each}):
-                raise ArgumentError(f"`values` must be in increasing order, but is {each}.")
+        for values in (self.values, self.full):
+            if list(values) != sorted({*values}):
+                raise ArgumentError(f"`values` must be in increasing order, but is {values}.")
         if not self.values:
             raise ArgumentError("`values` must hold at least one value, but holds none.")
 
@@ -117,6 +117,7 @@ class Study:
         example: a function (setting, seed, progress) that trains the variant of a setting once, with its progress as
             in `show_example`, and shows on a page what it does, such as what it attends to; None: there is nothing to
             show.
+        order: where it stands in the list of the package's studies; by default at the end, by its name.
 
     Raises:
         ArgumentError: there are no variants or claims, or too few seeds for an interval.
@@ -148,6 +149,7 @@ class Study:
     source: str = ""
     note: str = ""
     example: Callable[[Setting, int, str], Page] | None = None
+    order: float = math.inf
 
     def __post_init__(self) -> None:
         for name in ("variants", "claims", "measures"):
@@ -167,13 +169,13 @@ class Study:
         Raises:
             UnknownNameError: there is none of this name.
         """
-        known = {each.name: each for each in (*self.measures, SECONDS, MEMORY)}
+        known = {measure.name: measure for measure in (*self.measures, SECONDS, MEMORY)}
         if name and name not in known:
             raise UnknownNameError("measure", name, known)
         return known[name] if name else self.measures[0]
 
     def values(self, full: bool = False) -> tuple[float, ...]:
-        """The values along which it is measured; empty if there is nothing of the kind."""
+        """The values of the quantity that it varies; empty if it varies none."""
         if self.along is None:
             return ()
         return self.along.full if full and self.along.full else self.along.values
@@ -194,10 +196,10 @@ class Study:
             if along is None:
                 points: list[Setting] = [{}]
             else:
-                points = [{along.name: list(values)}] if along.within else [{along.name: each} for each in values]
+                points = [{along.name: list(values)}] if along.within else [{along.name: value} for value in values]
             for point in points:
-                for variant, own in self.variants.items():
-                    yield Planned(variant, seed, {**shared, **own, **point})
+                for variant, setting in self.variants.items():
+                    yield Planned(variant, seed, {**shared, **setting, **point})
 
     def show_example(self, seed: int = 0, *, full: bool = False, progress: str = "none") -> Page:
         """Train the first variant, and show what it does.
@@ -230,8 +232,8 @@ class Study:
     def code(self) -> str:
         """A digest of the function that runs it, without its comments: results of another function are stale."""
         try:
-            own = self.run if inspect.isfunction(self.run) else type(self.run)
-            tree = ast.parse(textwrap.dedent(inspect.getsource(own)))
+            source = self.run if inspect.isfunction(self.run) else type(self.run)
+            tree = ast.parse(textwrap.dedent(inspect.getsource(source)))
         except (OSError, TypeError, SyntaxError):
             return ""
         return hashlib.sha256(json.dumps(_form(tree)).encode()).hexdigest()[:12]
@@ -240,7 +242,7 @@ class Study:
 def _form(node: Any) -> Any:
     """A syntax tree as lists, equal in all versions of Python, which `ast.dump` isn't: newer ones have more fields."""
     if isinstance(node, list):
-        return [_form(each) for each in node]
+        return [_form(child) for child in node]
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = ((name, value) for name, value in ast.iter_fields(node) if value is not None and value != [])

@@ -1,4 +1,4 @@
-"""Taggers of the frames of recordings: without augmentation, and the time that they take."""
+"""Taggers of the frames of recordings: a recipe without augmentation, and how long a network takes."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ def without_augmentation(recipe: Recipe) -> Recipe:
 
 
 def milliseconds(model: Any, recording: Any, frames: int) -> float:
-    """The median time that the network of a model takes for so many frames: those of a recording, repeated.
+    """The median time that a model's network takes for a number of frames, which are those of a recording, repeated.
 
     The features of the recording are computed before, and the head of the network isn't included.
     """

@@ -1,4 +1,4 @@
-"""The small tagger of English parts of speech of the studies on text, in one size, so that their results compare."""
+"""The small tagger of English parts of speech: one size for all studies on text, so that their results compare."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -95,15 +95,15 @@ def untrained_tagger(setting: Mapping[str, Any], seed: int) -> tuple[Tagger, lis
     """A tagger with its initial weights, and the sentences of dev."""
     examples, dev = tagger_data(setting)
     recipe = tagger_recipe(setting, seed)
-    encoder = recipe.input.fit([each.words for each in examples])
-    target = Label.fit([label for each in examples for label in each.labels])
+    encoder = recipe.input.fit([sentence.words for sentence in examples])
+    target = Label.fit([label for sentence in examples for label in sentence.labels])
     torch.manual_seed(seed)
     return Tagger(Tagger.new_network(recipe, encoder, target), encoder, target, recipe), dev
 
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Predict without warnings of unusual sentences: that a model is wrong more often there is part of its score."""
+    """Predict without warnings of unusual sentences: a model's errors in them are part of its score."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreliablePrediction)
         yield

@@ -48,42 +48,44 @@ def judge(study: Study, claim: Claim, runs: Sequence[Run]) -> Verdict:
         >>> judge(study, study.claims[0], []).sentence
         "It hasn't been run."
     """
-    measure = study.measure(claim.measure)
     by_seed = paired(study, claim, runs)
-    lost = [each for name in (claim.first, claim.than) if (each := _diverged(name, runs))]
+    lost = [said for name in (claim.first, claim.than) if (said := _diverged(name, runs))]
     if not by_seed:
         return Verdict(claim, "", " ".join(lost) or "It hasn't been run.")
     if claim.at is None:
-        values = [statistics.fmean(each.values()) for each in by_seed.values()]
+        values = [statistics.fmean(differences.values()) for differences in by_seed.values()]
     else:
-        values = [each[claim.at] for each in by_seed.values() if claim.at in each]
+        values = [differences[claim.at] for differences in by_seed.values() if claim.at in differences]
         if not values:
             return Verdict(claim, "", f"It hasn't been run with {study.along and study.along.name} = {claim.at:g}.")
-    found = difference(values)
-    if found.high < claim.margin or (found.high == 0 == claim.margin):
+    overall = difference(values)
+    if overall.high < claim.margin or (overall.high == 0 == claim.margin):
         answer = "no"
-    elif found.low > 0:
+    elif overall.low > 0:
         answer = "yes"
     else:
         answer = "can't tell"
     crossed = None
-    if study.along is not None and isinstance(claim.than, str) and len({len(each) for each in by_seed.values()}) == 1:
-        lines = {seed: {at: value for at, value in own.items() if at is not None} for seed, own in by_seed.items()}
+    if study.along is not None and isinstance(claim.than, str) and len({*map(len, by_seed.values())}) == 1:
+        lines = {
+            seed: {at: value for at, value in differences.items() if at is not None}
+            for seed, differences in by_seed.items()
+        }
         crossed = crossing(lines, log=study.along.log)
         # Lines that lie on each other cross by chance, in some seeds.
         if crossed is not None and crossed.count < crossed.seeds:
             crossed = None
-    sentence = " ".join([_sentence(study, claim, measure, found, crossed), *lost])
-    return Verdict(claim, answer, sentence, found, crossed)
+    sentence = " ".join([_sentence(study, claim, overall, crossed), *lost])
+    return Verdict(claim, answer, sentence, overall, crossed)
 
 
 def _diverged(variant: str | float, runs: Sequence[Run]) -> str:
     """A sentence on the seeds with which a variant diverged; "" if it never did."""
-    own = [run for run in runs if run.variant == variant]
-    count = sum(bool(run.diverged) for run in own)
+    of_variant = [run for run in runs if run.variant == variant]
+    count = sum(bool(run.diverged) for run in of_variant)
     if not count:
         return ""
-    seeds = "" if count == len(own) else f" with {count} of {counted(len(own), 'seed')}"
+    seeds = "" if count == len(of_variant) else f" with {count} of {counted(len(of_variant), 'seed')}"
     return f"{variant} diverged{seeds}."
 
 
@@ -101,30 +103,30 @@ def paired(study: Study, claim: Claim, runs: Sequence[Run]) -> dict[int, dict[fl
     first = _values(study, claim.first, measure, runs)
     than = None if isinstance(claim.than, float | int) else _values(study, claim.than, measure, runs)
     sign = -1 if measure.falls else 1
-    found: dict[int, dict[float | None, float]] = {}
-    for seed, own in first.items():
-        pairs = {}
-        for at, value in own.items():
+    by_seed: dict[int, dict[float | None, float]] = {}
+    for seed, values in first.items():
+        differences = {}
+        for at, value in values.items():
             other = claim.than if than is None else than.get(seed, {}).get(at)
             if other is not None and not isinstance(other, str):
-                pairs[at] = sign * (value - other)
-        if pairs:
-            found[seed] = pairs
-    return found
+                differences[at] = sign * (value - other)
+        if differences:
+            by_seed[seed] = differences
+    return by_seed
 
 
 def _values(study: Study, variant: str, measure: Measure, runs: Sequence[Run]) -> dict[int, dict[float | None, float]]:
-    found: dict[int, dict[float | None, float]] = {}
+    by_seed: dict[int, dict[float | None, float]] = {}
     for run in runs:
         if run.variant != variant:
             continue
         for at, value in values_of(study, measure, run):
-            found.setdefault(run.seed, {})[at] = value
-    return found
+            by_seed.setdefault(run.seed, {})[at] = value
+    return by_seed
 
 
 def values_of(study: Study, measure: Measure, run: Run) -> list[tuple[float | None, float]]:
-    """A measure of a run by the value along which it was measured, None if there is nothing of the kind."""
+    """A measure of a run by the value of the quantity that the study varies; None if it varies none."""
     if study.along is None:
         places: list[float | None] = [None]
     elif study.along.within:
@@ -143,25 +145,28 @@ _LESS = {
 }
 
 
-def _sentence(study: Study, claim: Claim, measure: Measure, found: Difference, crossed: Crossing | None) -> str:
+def _sentence(study: Study, claim: Claim, difference: Difference, crossed: Crossing | None) -> str:
+    measure = study.measure(claim.measure)
     where = f" at {study.along.name} = {claim.at:,g}" if study.along is not None and claim.at is not None else ""
-    seeds = f"in {found.positive} of {counted(found.count, 'seed')}"
+    seeds = f"in {difference.positive} of {counted(difference.count, 'seed')}"
     if isinstance(claim.than, str):
-        said, better = _difference(measure, found)
+        said, better = _difference(measure, difference)
         interval = (
-            "no interval" if found.count < 2 else f"95 % interval {interval_text(measure, _as_said(measure, found))}"
+            "no interval"
+            if difference.count < 2
+            else f"95 % interval {interval_text(measure, _as_said(measure, difference))}"
         )
         said = f"{claim.first} against {claim.than}{where}: {said} ({interval}; {better} {seeds})."
     else:
         # The value itself says more than its difference from a number.
         sign = -1 if measure.falls else 1
-        low, high = sorted(claim.than + sign * end for end in (found.low, found.high))
-        mean, least, most = (value_text(measure, each) for each in (claim.than + sign * found.mean, low, high))
-        interval = "no interval" if found.count < 2 else f"95 % interval {least} to {most}"
+        low, high = sorted(claim.than + sign * end for end in (difference.low, difference.high))
+        mean, least, most = (value_text(measure, value) for value in (claim.than + sign * difference.mean, low, high))
+        interval = "no interval" if difference.count < 2 else f"95 % interval {least} to {most}"
         bound = value_text(measure, claim.than)
         side = "lower" if measure.falls else "higher"
         said = f"{claim.first}{where}: {measure.name} {mean}, against {bound} ({interval}; {side} {seeds})."
-    if claim.margin > 0 and found.high < claim.margin and found.low > -claim.margin:
+    if claim.margin > 0 and difference.high < claim.margin and difference.low > -claim.margin:
         said += f" Differences below {amount_text(measure, claim.margin)} {_unit(measure)}count as none."
     if crossed is not None:
         after = claim.first if crossed.first_after else claim.than
@@ -173,9 +178,9 @@ def _sentence(study: Study, claim: Claim, measure: Measure, found: Difference, c
     return said
 
 
-def _difference(measure: Measure, found: Difference) -> tuple[str, str]:
+def _difference(measure: Measure, difference: Difference) -> tuple[str, str]:
     """The difference of two variants in words, and the word for the better of them: of an error, the lower one."""
-    amount, good = f"{amount_text(measure, abs(found.mean))} {_unit(measure)}".rstrip(), found.mean >= 0
+    amount, good = f"{amount_text(measure, abs(difference.mean))} {_unit(measure)}".rstrip(), difference.mean >= 0
     if measure.name in _LESS:
         unit, less, better = _LESS[measure.name]
         return f"{amount} {unit} {less if good else 'more'}", better
@@ -184,11 +189,11 @@ def _difference(measure: Measure, found: Difference) -> tuple[str, str]:
     return f"{amount} {'better' if good else 'worse'} in {measure.name}", "better"
 
 
-def _as_said(measure: Measure, found: Difference) -> Difference:
+def _as_said(measure: Measure, difference: Difference) -> Difference:
     """The difference in the direction that the sentence names: "0.1 higher" has the interval of what is higher."""
-    if measure.falls and found.mean < 0:
-        return replace(found, mean=-found.mean, low=-found.high, high=-found.low)
-    return found
+    if measure.falls and difference.mean < 0:
+        return replace(difference, mean=-difference.mean, low=-difference.high, high=-difference.low)
+    return difference
 
 
 def value_text(measure: Measure, value: float) -> str:
@@ -205,11 +210,11 @@ def amount_text(measure: Measure, value: float) -> str:
     return f"{100 * value:.1f}" if measure.share else value_text(measure, value)
 
 
-def interval_text(measure: Measure, found: Difference) -> str:
+def interval_text(measure: Measure, difference: Difference) -> str:
     """The interval of a difference; of a single pair there is none."""
-    if found.count < 2:
+    if difference.count < 2:
         return "too few seeds"
-    return f"{amount_text(measure, found.low)} to {amount_text(measure, found.high)}"
+    return f"{amount_text(measure, difference.low)} to {amount_text(measure, difference.high)}"
 
 
 def _unit(measure: Measure) -> str:

@@ -41,10 +41,10 @@ def counted_vectors(sentences: Iterable[Sequence[str]], width: int, minimum: int
     pairs: Counter[tuple[int, int]] = Counter()
     for row in rows:
         for at in range(1, len(row) - 1):
-            if (own := places.get(row[at])) is not None:
+            if (place := places.get(row[at])) is not None:
                 for side, other in enumerate((row[at - 1], row[at + 1])):
                     if other in frequent:
-                        pairs[own, frequent[other] + side * len(frequent)] += 1
+                        pairs[place, frequent[other] + side * len(frequent)] += 1
     table = torch.zeros(len(places), 2 * len(frequent))
     table[tuple(torch.tensor(list(pairs)).T)] = torch.tensor(list(pairs.values()), dtype=torch.float32)
     expected = table.sum(1, keepdim=True) * table.sum(0) / table.sum()
@@ -72,11 +72,11 @@ def usual_labels(pairs: Iterable[tuple[Sequence[str], Sequence[str]]], minimum: 
         >>> usual_labels([(["Saw", "saw", "it"], ["VERB", "VERB", "PRON"])], minimum=2)
         {'saw': 'VERB'}
     """
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for words, labels in pairs:
         for word, label in zip(words, labels, strict=True):
-            found.setdefault(word.lower(), Counter())[label] += 1
-    return {word: each.most_common(1)[0][0] for word, each in found.items() if each.total() >= minimum}
+            counts.setdefault(word.lower(), Counter())[label] += 1
+    return {word: labels.most_common(1)[0][0] for word, labels in counts.items() if labels.total() >= minimum}
 
 
 def closeness(vectors: Float[Tensor, "word width"], labels: Sequence[str]) -> float:
@@ -90,7 +90,7 @@ def closeness(vectors: Float[Tensor, "word width"], labels: Sequence[str]) -> fl
     """
     cosines = normalize(vectors.double(), dim=1) @ normalize(vectors.double(), dim=1).T
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    each = torch.tensor([numbers[label] for label in labels])
-    same, other = each[:, None] == each, torch.ones(len(labels), len(labels), dtype=torch.bool).triu(1)
+    ids = torch.tensor([numbers[label] for label in labels])
+    same, other = ids[:, None] == ids, torch.ones(len(labels), len(labels), dtype=torch.bool).triu(1)
     near, far = (float(cosines[pairs & other].mean()) for pairs in (same, ~same))
     return near - far if math.isfinite(near - far) else 0.0

@@ -33,7 +33,7 @@ def measure_word_tagger(setting: Mapping[str, Any], kind: str, seed: int) -> dic
     """
     size = setting["size"]
     setting = {name: value for name, value in setting.items() if name != "size"}
-    examples, dev = ([(_lower(each.words), each.labels) for each in part] for part in tagger_data(setting))
+    examples, dev = ([(_lower(sentence.words), sentence.labels) for sentence in part] for part in tagger_data(setting))
     if kind == "one_hot":
         given = {"word_width": size, "affix_width": 0, "ngram_width": 0, "shape_width": 0, "embedding_dropout": 0.0}
         given |= {"word_dropout": _DROPPED, "features": {"minimum_count": 2}}
@@ -50,7 +50,7 @@ def measure_word_tagger(setting: Mapping[str, Any], kind: str, seed: int) -> dic
 
 @cache
 def _counted(size: int) -> WordVectors:
-    return counted_vectors([each.words for each in first_examples(DATA, "train")], size)
+    return counted_vectors([sentence.words for sentence in first_examples(DATA, "train")], size)
 
 
 def _lower(words: Sequence[str]) -> list[str]:
@@ -73,19 +73,19 @@ def _accuracies(
         for (words, labels), row in zip(dev, tagged, strict=True)
         for word, label, said in zip(words, labels, row, strict=True)
     ]
-    new = [each for old, each in right if not old]
+    new = [correct for known, correct in right if not known]
     return {
-        "accuracy": sum(each for _, each in right) / len(right),
+        "accuracy": sum(correct for _, correct in right) / len(right),
         "accuracy on new words": sum(new) / len(new) if new else 0.0,
     }
 
 
 def _closenesses(tagger: Tagger, vectors: WordVectors | None, labels: Mapping[str, str]) -> dict[str, float]:
     words = [word for word in labels if vectors is None or vectors.knows(word)]
-    own = [labels[word] for word in words]
+    usual = [labels[word] for word in words]
     # One-hot vectors of distinct words are the rows of an identity matrix.
     given: Tensor = torch.eye(len(words)) if vectors is None else vectors.encode([words]).vectors[0]
     with torch.no_grad():
         batch = tagger.encode([words if vectors is None else given])
         after = tagger.network.embedding(batch.vectors)[0]
-    return {"closeness": closeness(given, own), "closeness after the first layer": closeness(after, own)}
+    return {"closeness": closeness(given, usual), "closeness after the first layer": closeness(after, usual)}

@@ -1,79 +1,19 @@
-"""The studies that come with the package: one file for each question of the lecture notes."""
+"""The studies that come with the package: one file for each question of the lecture notes.
 
-from regard.lab.studies import (
-    byte_text,
-    clue,
-    convolution,
-    data,
-    depth,
-    detector,
-    diagonal,
-    edges,
-    generator,
-    guided,
-    heads,
-    list_operations,
-    normalisers,
-    one_hot,
-    pixels,
-    pixels_longer,
-    place,
-    positions,
-    projections,
-    receptive,
-    receptive_field,
-    recurrent_form,
-    recurrent_form_time,
-    recurrent_time,
-    saw,
-    scale,
-    scores,
-    self_attention,
-    sentiment,
-    translation,
-    truncated,
-    verbs,
-    window_cost,
-)
+A study is a module here with a `study`. It is found, and its results are those of its name in `lab/results/`.
+"""
+
+import importlib
+import pkgutil
+
 from regard.lab.study import Study
 
 __all__ = ["STUDIES"]
 
-_MODULES = (
-    self_attention,
-    normalisers,
-    projections,
-    scores,
-    scale,
-    heads,
-    positions,
-    truncated,
-    saw,
-    window_cost,
-    receptive_field,
-    clue,
-    recurrent_time,
-    recurrent_form,
-    recurrent_form_time,
-    data,
-    convolution,
-    receptive,
-    generator,
-    translation,
-    guided,
-    edges,
-    depth,
-    one_hot,
-    diagonal,
-    place,
-    verbs,
-    sentiment,
-    list_operations,
-    byte_text,
-    pixels,
-    pixels_longer,
-    detector,
-)
+_MODULES = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
 
-STUDIES: dict[str, Study] = {module.study.name: module.study for module in _MODULES}
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in sorted((module.study for module in _MODULES), key=lambda study: (study.order, study.name))
+}
 """The studies by name, in the order of the questions."""

@@ -23,4 +23,5 @@ study = Study(
     source="001, the picture of the Long Range Arena; Tay et al. 2021, section 2.2.2",
     note="A review is a sequence of up to 1,024 bytes of UTF-8, 335 on average; each Chinese character has three. Of "
     "the reviews in test, 69 % are positive.",
+    order=300,
 )

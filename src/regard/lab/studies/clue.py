@@ -43,4 +43,5 @@ study = Study(
     source="000 and 001, Self-attention v.s. CNN and RNN",
     note="One letter in noise is the clue, and questions at distances of 1 to 64 items ask for it. The window sees 8 "
     "items on each side, the two layers of filters 4. An RNN has only one letter to keep, but learns it late.",
+    order=120,
 )

@@ -26,4 +26,5 @@ study = Study(
     note="The exact construction: a head for each pixel of the kernel, whose scores fall with the squared distance "
     "from it; its output matrix is the kernel. 100 random shapes of channels, kernels, paddings and pictures, in "
     "float32; the largest difference is relative to the largest output. A difference below 1e-5 is rounding.",
+    order=170,
 )

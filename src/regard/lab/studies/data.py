@@ -42,4 +42,5 @@ study = Study(
     note="Written digits in 7 x 7 patches, without augmentation. Attention is between patches; convolutions make the "
     "patches' vectors, and each is then transformed alone. All see equally many pictures; few ones more often. "
     "Convolutions have 24,618 parameters, attention 18,538. The notes' figure has it ahead at 300 million pictures.",
+    order=160,
 )

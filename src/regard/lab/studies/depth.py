@@ -42,4 +42,5 @@ study = Study(
     note="Classifiers of written digits after equally many updates, without dropout. The loss is that of the pictures "
     "they learn from, so that overfitting has no part in it. A digit guessed at random has a loss of 2.30. Of "
     "two learning rates, each run keeps the one with the smaller loss.",
+    order=230,
 )

@@ -1,7 +1,7 @@
 """Do object queries find several digits better than a convolution?"""
 
-from regard.lab.detection import detector_scores
-from regard.lab.detection_page import detection_page
+from regard.lab.pictures.detection import detector_scores
+from regard.lab.pictures.detection_page import detection_page
 from regard.lab.study import Claim, Setting, Study
 from regard.tasks.measure import Measure
 
@@ -34,4 +34,5 @@ study = Study(
     "50 %, that overlap with a better one. The convolution has none by construction, because overlapping boxes are "
     "suppressed.",
     example=detection_page,
+    order=330,
 )

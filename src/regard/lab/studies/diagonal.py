@@ -41,4 +41,5 @@ study = Study(
     note="The share of queries, over all heads, whose largest weight is their own, in sentences of dev of five words "
     "or more, and the mean of the own weights. X are the vectors of words before training. The projected ones "
     "have relative positions.",
+    order=250,
 )

@@ -1,7 +1,7 @@
 """Does self-attention make a generator of digits better?"""
 
-from regard.lab.gan_training import train_generator
-from regard.lab.generated_digits import digit_quality, digits_page
+from regard.lab.pictures.gan_training import train_generator
+from regard.lab.pictures.generated_digits import digit_quality, digits_page
 from regard.lab.study import Claim, Setting, Study
 from regard.lab.training import real_digits
 from regard.page import Page
@@ -42,4 +42,5 @@ study = Study(
     "14 x 14 in both networks. Fréchet distance and coverage are between what the classifier written-digit pools of "
     "10,000 generated digits and of the test digits; for real digits to train on, they are 0.29 and 94.5 %.",
     example=example,
+    order=190,
 )

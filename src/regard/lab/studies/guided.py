@@ -40,4 +40,5 @@ study = Study(
     source='004, "Guided Attention": limits the direction of attention, such as from left to right',
     note="Recurrent networks with attention from phonemes to letters. Guided, each phoneme attends to letters at most "
     "0.3 of the word from its expected place. All see equally many words; few ones are seen more often.",
+    order=210,
 )

@@ -43,4 +43,5 @@ study = Study(
     note="Taggers of equal width, whose heads are the narrower the more there are; one layer. Specialisation: the "
     "share of the damage of a head's removal that falls on other parts of speech than that of the other heads' "
     "does.",
+    order=60,
 )

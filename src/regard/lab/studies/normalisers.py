@@ -33,4 +33,5 @@ study = Study(
     "a sixth after ReLU before training, so that ReLU learns more slowly. The gradient of hard to the scores is "
     "0: queries, keys and positions stay as they were drawn, and only values and what follows are trained. The "
     "learning rate is the same for all.",
+    order=20,
 )

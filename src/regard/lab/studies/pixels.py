@@ -23,4 +23,5 @@ study = Study(
     source="001, the picture of the Long Range Arena; Tay et al. 2021, section 2.2.4",
     note="A digit is a sequence of 784 pixels. The network isn't told that the pixel above is near: a pixel's position "
     "is its number in the sequence.",
+    order=310,
 )

@@ -21,4 +21,5 @@ study = Study(
     data=("mnist",),
     source="001, the picture of the Long Range Arena; Tay et al. 2021, section 2.2.4",
     note="The study pixels with ten times as many updates, for four of its variants.",
+    order=320,
 )

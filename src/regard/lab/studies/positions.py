@@ -43,4 +43,5 @@ study = Study(
     source="001, Positional Encoding, with 128 and 129; Liu et al. 2020 (arXiv 2003.09229), table 1",
     note="Each blank is labelled with the nearest letter. The learned table has 512 vectors, of which those after the "
     "128th are never trained. The reference of the parts says which schemes are inductive and which data-driven.",
+    order=70,
 )

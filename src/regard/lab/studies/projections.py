@@ -35,4 +35,5 @@ study = Study(
     source="002, must it be three matrices: they learn better, but the best for a task may be Q alone",
     note="Taggers of English parts of speech with one layer and relative positions. Fewer matrices are fewer "
     "parameters: 64 x 64 numbers and a bias for each.",
+    order=30,
 )

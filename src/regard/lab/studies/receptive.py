@@ -28,4 +28,5 @@ study = Study(
     source="001, self-attention and CNN: the receptive field is learned",
     note="Two layers of convolution are trained on scikit-learn's digits of 8 x 8 pixels; then they, or the attention "
     "that is made of them (alpha 2, so that a head sees its neighbours), are trained further.",
+    order=180,
 )

@@ -39,4 +39,5 @@ study = Study(
     source="000, the second layer of filters, which is said to see six vectors",
     note="Each item's label is the letter at the distance, of eight that are equally frequent, so that accuracy is "
     "12.5 % where the network doesn't see it. L layers of width 3 see 1 + 2 L vectors: 3, 5 and 7.",
+    order=110,
 )

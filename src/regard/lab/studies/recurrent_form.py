@@ -43,4 +43,5 @@ study = Study(
     source="000, which replaces RNNs by attention; Katharopoulos et al. 2020 (arXiv 2006.16236), section 3.4",
     note="The weights are phi(q) . phi(k), divided by their sum, with phi(x) = elu(x) + 1, instead of a softmax: the "
     "RNN's state is then a matrix that doesn't grow. Attention with a softmax has no such form.",
+    order=140,
 )

@@ -40,4 +40,5 @@ study = Study(
     source="000, an RNN is hard to parallelise; Katharopoulos et al. 2020 (arXiv 2006.16236), section 3.4",
     note="The recurrence is a loop in Python, one item at a time, and attention is computed in tiles, as for any "
     "score of one's own. A loop in C would be faster; where the lines cross depends on it.",
+    order=150,
 )

@@ -44,4 +44,5 @@ study = Study(
     source="000, an RNN is hard to parallelise; 001, Self-attention v.s. RNN",
     note="One layer, one sequence, forward and backward, on one core: attention has no more cores to gain "
     "from. The bidirectional RNN has half of the width for each direction.",
+    order=130,
 )

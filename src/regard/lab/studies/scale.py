@@ -43,4 +43,5 @@ study = Study(
     "counts. Weights and gradients are those before training. nn.Linear draws weights of variance 1 / (3 "
     "width), so inner products begin with a standard deviation of the square root of d, divided by 3: 1.3 at d "
     "= 16, 10.7 at d = 1,024.",
+    order=50,
 )

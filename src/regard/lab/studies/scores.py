@@ -40,4 +40,5 @@ study = Study(
     "backward, over 8 sequences of 128 vectors, in turns with scaled inner products. Cosines lie between -1 and "
     "1 and aren't multiplied by anything here, so the largest weight is at most e^2 = 7.4 times the smallest, "
     "relative positions aside.",
+    order=40,
 )

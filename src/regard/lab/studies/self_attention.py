@@ -25,4 +25,5 @@ study = Study(
     source="001, the attention score of a vector with itself",
     note="Taggers of English parts of speech; dev is measured, after two lengths of training. The residual "
     "connections carry a vector past the attention in both.",
+    order=10,
 )

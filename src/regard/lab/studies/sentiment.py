@@ -43,4 +43,5 @@ study = Study(
     "attention in the pooling. Dev, which is measured, also chose the epoch and the temperature. A convolution sees "
     "three words; the attention after it has relative positions of reach 1, attention alone of reach 8. Consistency "
     "is the agreement of passes with different dropout; it takes three to four times as long.",
+    order=280,
 )

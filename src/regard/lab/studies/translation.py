@@ -3,8 +3,7 @@
 from typing import Any
 
 from regard.lab.evaluation import train_and_measure_each
-from regard.lab.lengths import by_length
-from regard.lab.reversal import reversed_sentences
+from regard.lab.sentence_pairs import by_length, reversed_sentences
 from regard.lab.study import Along, Claim, Setting, Study
 from regard.tasks import Recipe
 from regard.tasks.measure import Measure
@@ -41,4 +40,5 @@ study = Study(
     note="A made-up language of ten words, translated word by word in reversed order, so that nothing of a sentence "
     "follows from its rest. Recurrent networks read and write; those without attention are wider, so that both have "
     "about as many parameters. Words are at most so many.",
+    order=200,
 )

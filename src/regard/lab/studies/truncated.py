@@ -40,4 +40,5 @@ study = Study(
     source="001, truncated self-attention: perhaps a small range is enough, and it is faster",
     note="Each frame of 10 ms of strings of spoken digits is labelled with its digit or as silence. A window counts "
     "frames on either side, in each layer. The time is the network's for a minute of speech, which has 6,000 frames.",
+    order=80,
 )

@@ -1,7 +1,7 @@
 """Graphs and molecules: nodes are items, and a mask restricts attention to edges."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.datasets import canonical_smiles
 from regard.errors import ArgumentError
 from regard.inputs import (
     ATOM_FEATURES,
@@ -23,8 +24,7 @@ from regard.inputs import (
     graph_files,
     read_social_graph,
 )
-from regard.inputs.graph_layout import graph_layout
-from regard.inputs.molecule_drawing import molecule_drawing
+from regard.inputs.graph_drawing import graph_layout, molecule_drawing
 from regard.inputs.saved import Saved
 from regard.inspection import DrawnGraph, DrawnMolecule
 from regard.tasks.settings import boolean, fraction, integer, one_of
@@ -78,12 +78,27 @@ class Graphs(_GraphSource):
     source_noun: ClassVar[str] = "graph"
     argument: ClassVar[str] = "folder"
     example: ClassVar[str] = "graph"
+    modalities: ClassVar[Mapping[str, int]] = {"graph": 3}
+    recognised_by: ClassVar[str] = "the content of {data}"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "width": 64,
+        "hidden": 128,
+        "heads": 8,
+        "position": "none",
+        "attention_dropout": 0.0,
+        "learning_rate": 0.01,
+        "weight_decay": 0.05,
+    }
 
     edges: bool = boolean(True)
     normalise: bool = boolean(False)
     standardise: bool = boolean(True)
     node_dropout: float = fraction(0.0)
     feature_dropout: float = fraction(0.0)
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        return 3 if isinstance(source, Graph) else 0
 
     def fit(self, sources: Iterable[Graph]) -> "GraphEncoder":
         graphs = [_graph(source) for source in sources]
@@ -200,6 +215,23 @@ class Molecules(_GraphSource):
     limits: ClassVar[str] = (
         "It knows molecules like those of its data. It is no ground to take, make or release a substance on."
     )
+    modalities: ClassVar[Mapping[str, int]] = {"molecule": 3}
+    column: ClassVar[str] = "smiles"
+    split_key: ClassVar[Callable[[Any], Any] | None] = staticmethod(canonical_smiles)
+    defaults: ClassVar[Mapping[str, Any]] = {
+        # Pairs of atoms beyond direct bonds are encoded by their distance in bonds.
+        "input": {"edges": False, "reach": 6},
+        "width": 64,
+        "hidden": 128,
+        "layers": 3,
+        # The nodes of a graph have no order.
+        "position": "none",
+        "attention_dropout": 0.0,
+        "dropout": 0.1,
+        "optimizer": "muon",
+        "weight_decay": 0.05,
+        "average": 0.98,
+    }
 
     features: str = one_of("rich", *ATOM_FEATURES)
     descriptors: bool = boolean(False)
@@ -211,6 +243,11 @@ class Molecules(_GraphSource):
     @property
     def relations(self) -> int:
         return self.reach + len(BONDS) if self.reach else 0
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        # By itself, SMILES can't be told from another text.
+        return 1 if isinstance(source, str) else 0
 
     def fit(self, sources: Iterable[str]) -> MoleculeAtoms:
         return MoleculeAtoms.fit(sources, self.features) if self.descriptors else MoleculeAtoms(self.features)

@@ -1,15 +1,17 @@
 """Pictures: pixels or patches, each with its position."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.datasets import PICTURES, SOUNDS
 from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, picture_size, read_picture
 from regard.inspection import DrawnPicture
@@ -27,6 +29,12 @@ _SIZES = 64
 """The number of pictures, evenly spread, whose sizes are read before training."""
 _MANY = 1024
 """More patches than this make training slow."""
+_FITTED = 16
+"""The number of pictures, evenly spread, from which a default recipe follows."""
+_LONGEST_SIDE = 64
+"""The longer side of a picture in a default recipe, in pixels."""
+_COLOURED = 0.01
+"""The mean spread of the channels, from 0 to 1, above which a picture has colours."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,20 @@ class Pictures(Source):
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
     example: ClassVar[str] = '"picture.png"'
     limits: ClassVar[str] = "It knows pictures like those of its data: as large, as well centred, as light or as dark."
+    modalities: ClassVar[Mapping[str, int]] = {"picture": 3}
+    recognised_by: ClassVar[str] = "the endings of the file names"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        # Augmentation that keeps the class: each picture is seen a hundred times, differently each time.
+        "input": {"stem": 64, "normalise": True, "zoom": 0.25, "turn": 15, "invert": 0.5},
+        "optimizer": "muon",
+        "width": 96,
+        "hidden": 192,
+        "layers": 3,
+        "position": "none",
+        "attention_dropout": 0.0,
+        "dropout": 0.1,
+        "learning_rate": 2e-3,
+    }
 
     patch: int = integer(4, 1, 1024)
     height: int = integer(0, 0, 8192)
@@ -87,6 +109,35 @@ class Pictures(Source):
         for name in ("shift", "zoom", "turn", "invert", "stem"):
             if getattr(self, name) and not self.height:
                 raise ArgumentError(f"`{name}` must be 0 without `height` and `width`, but is {getattr(self, name)}.")
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        if isinstance(source, Path):
+            # The library reads more file formats than those listed.
+            ending = source.suffix.lower()
+            return 3 if ending in PICTURES else 0 if ending in SOUNDS else 1
+        if isinstance(source, Tensor | np.ndarray):
+            # A two-dimensional array may be vectors (length, width) or a grey picture (height, width).
+            return 1 if source.ndim == 2 else 3
+        return 0
+
+    @classmethod
+    def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        """Scale pictures to one size, small enough to train a few hundred in minutes; keep colours if they have any."""
+        sources = [source for source, _ in spread(pairs, _FITTED)]
+        pictures = [np.asarray(read_picture(each) if isinstance(each, str | Path) else each) for each in sources]
+        sides = [max(picture.shape[axis] for picture in pictures) for axis in (0, 1)]
+        alike = len({tuple(picture.shape[:2]) for picture in pictures}) == 1
+        scale = min(1.0, _LONGEST_SIDE / max(sides))
+        height, width = (max(4, round(scale * side)) for side in (sides if alike else [max(sides)] * 2))
+        coloured = any(picture.ndim == 3 and np.ptp(picture, axis=-1).mean() > _COLOURED for picture in pictures)
+        return {
+            "height": height,
+            "width": width,
+            "patch": 8 if max(height, width) > 32 else 4,
+            "shift": max(height, width) // 8,
+            "channels": "rgb" if coloured else "grey",
+        }
 
     def fit(self, sources: Iterable[Any]) -> PictureVectors:
         return self._vectors()

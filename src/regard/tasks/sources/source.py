@@ -1,10 +1,11 @@
 """The base of the kinds of sources: settings, an encoder, encoded sources, batches, and an embedding."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from torch import nn
 
+from regard.errors import ArgumentError
 from regard.inputs import Batch
 from regard.inspection import DrawnInput
 from regard.tasks.out_of_distribution import Statistic
@@ -34,6 +35,29 @@ class Source(Settings):
     """For the model card: an example of a source, as Python."""
     limits: ClassVar[str] = "It knows what is like its data, and nothing else."
     """For the model card: a sentence on what a model for such sources knows, and what it doesn't."""
+    modalities: ClassVar[Mapping[str, int]] = {}
+    """How well this kind suits data sets of these modalities (`Dataset.modality`), as `suits` says it of a source."""
+    column: ClassVar[str] = "text"
+    """The standard name of the column of a table that holds such sources, if they are texts."""
+    recognised_by: ClassVar[str] = "the column `{column}`"
+    """What shows that users' files hold such sources: the path of their `data`, or a `column` of theirs."""
+    split_key: ClassVar[Callable[[Any], Any] | None] = None
+    """What sources have in common that must not be separated by a split; None: their text, as in `split_by_source`."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """The settings of a default recipe that differ from those of `Recipe`."""
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        """How well this kind suits a source: 3 if it is meant for it, less if it can read it too, 0 if it can't.
+
+        The kind that suits a source best is the default.
+        """
+        return 0
+
+    @classmethod
+    def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        """The settings of this kind in a default recipe that follow from the training examples."""
+        return {}
 
     def fit(self, sources: Iterable[Any]) -> Any:
         """Make the encoder from the training sources."""
@@ -67,6 +91,17 @@ class Source(Settings):
     def why_no_argument(self, encoder: Any) -> str | None:
         """Why a source of a model with this encoder can't be an argument on the command line; None if it can."""
         return None
+
+    def from_argument(self, encoder: Any, argument: str) -> list[tuple[str, Any]]:
+        """The sources that an argument on the command line stands for, each with its name for the output.
+
+        Raises:
+            ArgumentError: a file or folder is to be named, but the argument is empty.
+            DataError: several sources are read from a file, and it can't be read.
+        """
+        if self.argument != "text" and not argument.strip():
+            raise ArgumentError(f"a source must be the name of a {self.argument}, but is empty.")
+        return [(argument, argument)]
 
     def ood_statistics(self, encoder: Any, source: Any) -> tuple[Statistic, ...]:
         """The statistics that show whether a source is out of distribution; empty if none are measured."""

@@ -1,7 +1,7 @@
 """Recordings: frames of 25 ms every 10 ms, as filter banks, cepstra or samples."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.datasets import PICTURES, SOUNDS
 from regard.errors import ArgumentError, MissingExtraError
 from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, read_sound, resample
 from regard.inputs.sound_augmentation import (
@@ -20,11 +21,22 @@ from regard.inputs.sound_augmentation import (
 )
 from regard.inspection import DrawnSound
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
-from regard.tasks.sources.features import SpeechEmbedding, SpeechEncoder
 from regard.tasks.sources.source import Source
+from regard.tasks.sources.speech_embedding import SpeechEmbedding, SpeechEncoder
+from regard.tasks.targets import Regression
 
 __all__ = ["Speech"]
 
+# Volume, noise, microphone and voice don't change a label or a text; a number may measure one of them.
+_AUGMENTED = {
+    "normalise": False,
+    "standardise": True,
+    "top_db": 50,
+    "noise_snr": 10.0,
+    "filter_db": 6.0,
+    "clip_db": 20.0,
+    "vtlp": 0.1,
+}
 # What is so many dB below the loudest moment is drawn as silence.
 _DRAWN_DB = 80
 
@@ -80,6 +92,16 @@ class Speech(Source):
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = '"recording.wav"'
     limits: ClassVar[str] = "It knows the voices, the words and the microphones of its data, and no others."
+    modalities: ClassVar[Mapping[str, int]] = {"sound": 3}
+    recognised_by: ClassVar[str] = "the endings of the file names"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "width": 64,
+        "hidden": 128,
+        "attention_dropout": 0.0,
+        "position": "rotary",
+        "learning_rate": 2e-3,
+        "average": 0.98,
+    }
 
     features: str = one_of("filterbank", *FEATURES)
     rate: int = integer(8000, 2000, 192_000)
@@ -108,6 +130,18 @@ class Speech(Source):
             raise ArgumentError(
                 f"`vtlp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 0, not {self.vtlp}."
             )
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        if isinstance(source, Path):
+            # The library reads more file formats than those listed.
+            ending = source.suffix.lower()
+            return 3 if ending in SOUNDS else 0 if ending in PICTURES else 2
+        return 3 if isinstance(source, Sound) else 0
+
+    @classmethod
+    def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        return {} if any(_measures(target) for _, target in pairs) else _AUGMENTED
 
     def fit(self, sources: Iterable[Any]) -> SpeechEncoder:
         plain = SpeechEncoder(self._frames())
@@ -211,3 +245,10 @@ def _sound(source: Any) -> Sound:
     if not isinstance(source, Sound):
         raise ArgumentError(f"a source must be the path of a recording or a Sound, but is {source!r:.60}.")
     return source
+
+
+def _measures(target: Any) -> bool:
+    """Whether a target is a number, or numbers for items; the answers 1 and 0 to questions don't count."""
+    if isinstance(target, list | tuple):
+        return any(isinstance(number, float) for number in target)
+    return Regression.accepts(target)

@@ -1,6 +1,6 @@
 """Texts, split by a vocabulary into words, characters, subwords or bytes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from regard.special_ids import END, PADDING
 from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import fraction, integer, one_of
 from regard.tasks.sources.source import Source
+from regard.tasks.text_statistics import vocabulary_settings
 
 __all__ = ["PieceEmbedding", "Texts"]
 
@@ -38,10 +39,19 @@ class Texts(Source):
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows the languages and the subjects of its data."
+    modalities: ClassVar[Mapping[str, int]] = {"text": 2, "molecule": 2}
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)
     size: int = integer(8000, 8)
     piece_dropout: float = fraction(0.1)
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        return 2 if isinstance(source, str) else 0
+
+    @classmethod
+    def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        return vocabulary_settings([source for source, _ in pairs if isinstance(source, str)])
 
     def fit(self, sources: Iterable[str]) -> Vocabulary:
         # The number of bytes is fixed.

@@ -1,6 +1,6 @@
 """Sequences of plain vectors, and the embedding of all sources of floating-point vectors."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import Standardise
+from regard.inputs import Standardise, read_vectors
 from regard.inspection import DrawnTable
 from regard.modules.dropout import Dropout
 from regard.tasks.settings import fraction
@@ -37,8 +37,14 @@ class Vectors(Source):
     source_noun: ClassVar[str] = "series"
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = "vectors"
+    modalities: ClassVar[Mapping[str, int]] = {"vectors": 3}
+    recognised_by: ClassVar[str] = "the content of {data}"
 
     item_dropout: float = fraction(0.0)
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        return 3 if isinstance(source, Tensor | np.ndarray) and source.ndim == 2 else 0
 
     def fit(self, sources: Iterable[Any]) -> Standardise:
         return Standardise.fit([_tensor(source) for source in sources])
@@ -51,6 +57,16 @@ class Vectors(Source):
 
     def embedding(self, encoder: Standardise, width: int) -> nn.Module:
         return VectorEmbedding(encoder.width, width, item_dropout=self.item_dropout)
+
+    def from_argument(self, encoder: Standardise, argument: str) -> list[tuple[str, Any]]:
+        # A file may hold several series.
+        ((path, _),) = super().from_argument(encoder, argument)
+        read = read_vectors(path)
+        several = len(read) > 1
+        return [
+            (f"{path}: {name}" if several else path, vectors)
+            for name, vectors in zip(read.names, read.sequences, strict=True)
+        ]
 
     def names(self, encoder: Standardise, source: Any) -> list[str]:
         return [str(place) for place in range(1, len(_tensor(source)) + 1)]

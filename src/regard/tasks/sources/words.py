@@ -1,6 +1,6 @@
 """Sentences, split into words: the features of each word, and their embedding."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,12 +10,35 @@ from regard.page.numbers import counted
 from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import features, fraction, integer, one_of
 from regard.tasks.sources.source import Source
+from regard.tasks.text_statistics import mostly_unspaced
 
 __all__ = ["CUTS", "Words"]
 
 
 CUTS = {"words": split_words, "characters": split_characters, "blanks": str.split}
 """The ways to split a text into words, by name."""
+
+# For scripts without spaces, tuned on Chinese reviews: what stands between two punctuation marks is an item, with its
+# characters and pairs of them as features.
+_UNSPACED = {
+    "features": {
+        "fold": "width",
+        "prefixes": 0,
+        "suffixes": 0,
+        "shortest_ngram": 1,
+        "longest_ngram": 2,
+        "most_ngrams": 100,
+        "ngram_ids": 32768,
+        "shape": False,
+        "flags": False,
+    },
+    "word_width": 16,
+    "affix_width": 0,
+    "ngram_width": 32,
+    "shape_width": 0,
+    "word_dropout": 0.4,
+    "feature_dropout": 0.3,
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +65,7 @@ class Words(Source):
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
+    modalities: ClassVar[Mapping[str, int]] = {"text": 3, "molecule": 1}
 
     cut: str = one_of("words", *CUTS)
     features: WordFeatures = features(WordFeatures(minimum_count=3, fold="ascii"))
@@ -52,6 +76,14 @@ class Words(Source):
     embedding_dropout: float = fraction(0.2)
     word_dropout: float = fraction(0.3)
     feature_dropout: float = fraction(0.0)
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        return 3 if isinstance(source, str | list | tuple) else 0
+
+    @classmethod
+    def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        return _UNSPACED if mostly_unspaced([source for source, _ in pairs if isinstance(source, str)]) else {}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
         return WordEncoder.fit((self._words(source) for source in sources), features=self.features)
@@ -65,6 +97,9 @@ class Words(Source):
 
     def batch(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Batch:
         return encoder.encode(items)
+
+    def from_argument(self, encoder: WordEncoder, argument: str) -> list[tuple[str, Any]]:
+        return [(argument, self.names(encoder, argument))]
 
     def names(self, encoder: WordEncoder, source: str | Sequence[str]) -> list[str]:
         return list(self._words(source))

@@ -14,7 +14,7 @@ from regard.tasks.training.context import ended_by_sigterm, explained_errors, qu
 from regard.tasks.training.fabric import make_fabric
 from regard.tasks.training.loop import Loop
 from regard.tasks.training.objective import Objective
-from regard.tasks.training.progress import Silent
+from regard.tasks.training.progress import TrainingProgress
 from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.state import TrainingState
@@ -40,7 +40,7 @@ class Plan:
 
 
 def fit(
-    process: ProcessRank, plan: Plan, run: RunFolder | None, progress: Silent
+    process: ProcessRank, plan: Plan, run: RunFolder | None, progress: TrainingProgress
 ) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
     """Train, from the beginning or from a checkpoint.
 
@@ -72,4 +72,4 @@ def fit(
 def work(process: ProcessRank, plan: Plan) -> None:
     """Train in a process other than the first."""
     with plan.compute.in_use(), quiet_fabric():
-        fit(process, plan, None, Silent())
+        fit(process, plan, None, TrainingProgress())

@@ -16,7 +16,7 @@ from regard.tasks.training.checkpoints import write_state
 from regard.tasks.training.history import is_over, next_row
 from regard.tasks.training.objective import DevScore, Loss
 from regard.tasks.training.optimizer import set_rate
-from regard.tasks.training.progress import Silent
+from regard.tasks.training.progress import TrainingProgress
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.state import TrainingState
 
@@ -37,7 +37,7 @@ class Loop:
     """
 
     def __init__(
-        self, fabric: Fabric, state: TrainingState, recipe: Recipe, folder: RunFolder | None, progress: Silent
+        self, fabric: Fabric, state: TrainingState, recipe: Recipe, folder: RunFolder | None, progress: TrainingProgress
     ):
         self.fabric, self.state, self.recipe, self.folder, self.progress = fabric, state, recipe, folder, progress
         self.objective = state.objective

@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.datasets import split_by_source
 from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
+from regard.progress import choose_progress
 from regard.tasks.defaults import default_recipe
 from regard.tasks.examples import as_pairs
 from regard.tasks.folders import folder_name
@@ -28,7 +29,7 @@ from regard.tasks.training.context import explained_errors, quiet_fabric
 from regard.tasks.training.history import is_over
 from regard.tasks.training.objective import Objective, TrainingData
 from regard.tasks.training.processes import with_workers
-from regard.tasks.training.progress import Silent, choose_progress
+from regard.tasks.training.progress import TrainingProgress
 from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.state import read_best, read_last
@@ -105,7 +106,7 @@ def train(
     check_data(data)
     check_examples(examples)
     launch = launched()
-    show = choose_progress(progress) if is_first() else Silent()
+    show = TrainingProgress(choose_progress(progress) if is_first() else None)
     if dev is None:
         examples, dev, auxiliary = _held_out(examples, auxiliary)
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples are dev, by a hash of each source.")
@@ -157,7 +158,7 @@ class _Request:
     checked: TrainingData
     data: dict[str, Any]
     process: ProcessRank
-    show: Silent
+    show: TrainingProgress
 
     def identity(self, compute: Compute) -> dict[str, Any]:
         """Everything that determines the result."""

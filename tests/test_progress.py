@@ -1,4 +1,4 @@
-"""The progress of one training: what is shown, and that the steps are passed on as they are."""
+"""Progress: what is shown, and that the steps of a training are passed on as they are."""
 
 import io
 import re
@@ -6,9 +6,9 @@ import re
 import pytest
 from rich.console import Console
 
-import regard.lab.progress
+import regard.progress
 from regard.errors import UnknownNameError
-from regard.lab.progress import progress_over
+from regard.progress import Progress, choose_progress, progress_over
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def written(monkeypatch):
 
     def of(terminal):
         monkeypatch.setattr(
-            regard.lab.progress,
+            regard.progress,
             "Console",
             lambda stderr: Console(file=out, force_terminal=terminal, width=80, _environ={}),
         )
@@ -74,3 +74,25 @@ def test_an_unknown_name():
     said = "`progress` must be one of auto, bar, lines, none, but is 'bra'"
     with pytest.raises(UnknownNameError, match=said), progress_over([], 0, "bra"):
         pass
+
+
+def test_the_time_left_is_at_the_speed_since_the_beginning(monkeypatch):
+    out, now = io.StringIO(), [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    progress = Progress(Console(file=out, force_terminal=True, width=80, _environ={}), has_bar=True)
+    progress.start(10, "runs", done=4, counts=True)
+    # Nothing was done since.
+    progress.move(4)
+    now[0] += 20
+    progress.move(6, "the others")
+    assert progress.left(6) == 40
+    progress.note("six")
+    progress.stop()
+    assert all(text in out.getvalue() for text in ("the others", "6/10", "left 0:40", "six\n"))
+
+
+def test_notes_are_shown_without_work(written):
+    out = written(False)
+    choose_progress("lines").note("[bold]as it is" + " and long" * 20)
+    choose_progress("none").note("not this")
+    assert out.getvalue() == "[bold]as it is" + " and long" * 20 + "\n"

@@ -73,7 +73,7 @@ def draw_canvases(
     sizes = np.rint(pictures.shape[1] * draw.uniform(*_SCALES, (count, MOST))).astype(int)
     inks = _inks(pictures, chosen, sizes)
     pixels = np.zeros((count, SIDE, SIDE), np.uint8)
-    found = np.full((count, MOST), -1)
+    drawn = np.full((count, MOST), -1)
     boxes = np.zeros((count, MOST, 4), np.float32)
     for canvas in range(count):
         edges: list[tuple[int, int, int, int]] = []
@@ -85,10 +85,10 @@ def draw_canvases(
             left, top, right, bottom = place
             part = pixels[canvas, top:bottom, left:right]
             np.maximum(part, ink, out=part)
-            found[canvas, len(edges)] = labels[chosen[canvas, digit]]
+            drawn[canvas, len(edges)] = labels[chosen[canvas, digit]]
             boxes[canvas, len(edges)] = (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
             edges.append(place)
-    return Canvases(torch.from_numpy(pixels), torch.from_numpy(found), torch.from_numpy(boxes / SIDE))
+    return Canvases(torch.from_numpy(pixels), torch.from_numpy(drawn), torch.from_numpy(boxes / SIDE))
 
 
 def mnist_canvases(split: str, count: int, seed: int = 0) -> Canvases:
@@ -103,7 +103,7 @@ def mnist_canvases(split: str, count: int, seed: int = 0) -> Canvases:
 
 def _inks(pictures: Tensor, chosen: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
     """The scaled digits, cut to their ink."""
-    flat, found = chosen.ravel(), [np.zeros((0, 0), np.uint8)] * chosen.size
+    flat, cut = chosen.ravel(), [np.zeros((0, 0), np.uint8)] * chosen.size
     for size in np.unique(sizes):
         (which,) = np.nonzero(sizes.ravel() == size)
         scaled = interpolate(pictures[flat[which]][:, None].float(), (int(size), int(size)), mode="area")
@@ -111,8 +111,8 @@ def _inks(pictures: Tensor, chosen: np.ndarray, sizes: np.ndarray) -> list[np.nd
             rows, columns = np.nonzero((picture >= _INK).any(1))[0], np.nonzero((picture >= _INK).any(0))[0]
             if not len(rows):
                 raise ArgumentError("`pictures` must each show a digit, but one is blank.")
-            found[index] = picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    return found
+            cut[index] = picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    return cut
 
 
 def _place(

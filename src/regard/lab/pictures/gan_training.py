@@ -1,6 +1,8 @@
 """The training of a generator of digits and a discriminator against each other, by the hinge loss."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int64, UInt8
@@ -10,11 +12,11 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, DivergedError
-from regard.lab.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
-from regard.lab.progress import progress_over
+from regard.lab.pictures.gan_networks import CLASSES, NOISE, DigitDiscriminator, DigitGenerator
+from regard.progress import progress_over
 from regard.tasks.training.compute import choose_accelerator
 
-__all__ = ["discriminator_loss", "generator_loss", "train_generator"]
+__all__ = ["GeneratorTraining", "discriminator_loss", "generator_loss", "train_generator"]
 
 _BETAS = (0.0, 0.9)
 
@@ -39,19 +41,49 @@ def generator_loss(generated: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
     return -generated.mean()
 
 
+@dataclass(frozen=True)
+class GeneratorTraining:
+    """The networks of a training, and its settings.
+
+    Args:
+        block: what both networks have at 14 x 14, a name in `BLOCKS`.
+        width: the number of channels at 14 x 14.
+        steps: the number of updates.
+        batch: the number of real digits in a step.
+        rates: the learning rates of the generator and of the discriminator.
+        average: the decay, from 0 to 1, of the exponential moving average of the generator's weights. The mean and
+            variance of its batch normalisation aren't averaged: they are those of the last generator.
+
+    Raises:
+        ArgumentError: `steps`, `batch`, `rates` or `average` isn't possible.
+    """
+
+    block: str
+    width: int
+    steps: int
+    batch: int
+    rates: Sequence[float]
+    average: float
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps, "the number of updates", 0)
+        check_count("batch", self.batch, "the number of real digits in a step")
+        if len(self.rates) != 2 or not all(rate >= 0 for rate in self.rates):
+            raise ArgumentError(
+                f"`rates` must be the learning rates of the generator and the discriminator, but are {self.rates}."
+            )
+        if not 0 <= self.average <= 1:
+            raise ArgumentError(f"`average` must be a decay from 0 to 1, but is {self.average}.")
+
+
 def train_generator(
     pictures: UInt8[Tensor, "example 28 28"],
     digits: Int64[Tensor, " example"],
     seed: int,
     *,
-    block: str,
-    width: int,
-    steps: int,
-    batch: int,
-    rates: Sequence[float],
-    average: float,
     device: str = "auto",
     progress: str = "none",
+    **settings: Any,
 ) -> DigitGenerator:
     """Train a generator of digits.
 
@@ -62,15 +94,9 @@ def train_generator(
         pictures: real ones, from 0, black, to 255.
         digits: what they show.
         seed: of the weights, the noise and the batches.
-        block: what both networks have at 14 x 14, a name in `BLOCKS`.
-        width: the number of channels at 14 x 14.
-        steps: the number of updates.
-        batch: the number of real digits in a step.
-        rates: the learning rates of the generator and of the discriminator.
-        average: the decay, from 0 to 1, of the exponential moving average of the generator's weights. The mean and
-            variance of its batch normalisation aren't averaged: they are those of the last generator.
         device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
         progress: as in `regard.train`: "bar", "lines", "none", or "auto": a bar on a terminal, else lines.
+        settings: the fields of `GeneratorTraining`.
 
     Returns:
         the generator with the averaged weights, on that device, in evaluation mode.
@@ -84,21 +110,23 @@ def train_generator(
     Source: Zhang et al. 2019 (arXiv 1805.08318): the losses, section 3; spectral normalisation in both networks and
         two learning rates, section 4; Yazıcı et al. 2019 (arXiv 1806.04498): the average.
     """
-    _check(pictures, digits, steps, batch, rates, average)
-    device = choose_accelerator(device)
+    _check(pictures, digits)
+    training, device = GeneratorTraining(**settings), choose_accelerator(device)
     pictures, digits = pictures.to(device), digits.to(device)
     torch.manual_seed(seed)
-    generator, discriminator = DigitGenerator(width, block).to(device), DigitDiscriminator(width, block).to(device)
-    averaged = AveragedModel(generator, multi_avg_fn=get_ema_multi_avg_fn(average))
+    generator = DigitGenerator(training.width, training.block).to(device)
+    discriminator = DigitDiscriminator(training.width, training.block).to(device)
+    averaged = AveragedModel(generator, multi_avg_fn=get_ema_multi_avg_fn(training.average))
     generator_update, discriminator_update = (
         torch.optim.Adam(network.parameters(), lr=rate, betas=_BETAS)
-        for network, rate in zip((generator, discriminator), rates, strict=True)
+        for network, rate in zip((generator, discriminator), training.rates, strict=True)
     )
-    with progress_over(range(steps), steps, progress) as every:
-        for _ in every:
+    with progress_over(range(training.steps), training.steps, progress) as steps:
+        for _ in steps:
             # Drawn on the CPU, so that all devices draw the same.
-            which = torch.randint(len(digits), (batch,)).to(device)
-            noise, wanted = torch.randn(batch, NOISE).to(device), torch.randint(CLASSES, (batch,)).to(device)
+            which = torch.randint(len(digits), (training.batch,)).to(device)
+            noise = torch.randn(training.batch, NOISE).to(device)
+            wanted = torch.randint(CLASSES, (training.batch,)).to(device)
             real, generated = pictures[which].unsqueeze(1) / 127.5 - 1, generator(noise, wanted)
             scores = discriminator(torch.cat([real, generated.detach()]), torch.cat([digits[which], wanted]))
             loss = discriminator_loss(*scores.chunk(2))
@@ -116,18 +144,10 @@ def train_generator(
     return generator.eval()
 
 
-def _check(pictures: Tensor, digits: Tensor, steps: int, batch: int, rates: Sequence[float], average: float) -> None:
+def _check(pictures: Tensor, digits: Tensor) -> None:
     if not len(pictures):
         raise ArgumentError("`pictures` must hold at least one picture, but holds none.")
     if len(digits) != len(pictures):
         raise ArgumentError(f"`digits` must be one for each of {len(pictures)} pictures, but are {len(digits)}.")
     if not 0 <= digits.min() <= digits.max() < CLASSES:
         raise ArgumentError(f"`digits` must be from 0 to 9, but are from {int(digits.min())} to {int(digits.max())}.")
-    check_count("steps", steps, "the number of updates", 0)
-    check_count("batch", batch, "the number of real digits in a step")
-    if len(rates) != 2 or not all(rate >= 0 for rate in rates):
-        raise ArgumentError(
-            f"`rates` must be the learning rates of the generator and the discriminator, but are {rates}."
-        )
-    if not 0 <= average <= 1:
-        raise ArgumentError(f"`average` must be a decay from 0 to 1, but is {average}.")

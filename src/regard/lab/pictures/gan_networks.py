@@ -91,7 +91,7 @@ class DigitGenerator(nn.Module):
         super().__init__()
         check_count("width", width, "the number of channels at 14 x 14", 2)
         self.start = nn.Linear(NOISE + CLASSES, 2 * width * _SIDE**2)
-        self.norms = nn.ModuleList(ConditionalBatchNorm(each) for each in (2 * width, width, width // 2))
+        self.norms = nn.ModuleList(ConditionalBatchNorm(channels) for channels in (2 * width, width, width // 2))
         self.convolutions = nn.ModuleList(
             [
                 nn.ConvTranspose2d(2 * width, width, 4, stride=2, padding=1),
@@ -143,8 +143,8 @@ class DigitDiscriminator(nn.Module):
             picture = functional.leaky_relu(convolution(picture), 0.1)
             if stage == 0:
                 picture = self.block(picture)
-        found = picture.sum((2, 3))
-        return self.score(found).squeeze(1) + (self.digit(digits) * found).sum(1)
+        pooled = picture.sum((2, 3))
+        return self.score(pooled).squeeze(1) + (self.digit(digits) * pooled).sum(1)
 
 
 def _block(name: str, channels: int) -> nn.Module:

@@ -17,7 +17,7 @@ OVERLAPS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 
 
 class Detections(NamedTuple):
-    """What was found on one picture, or what is on it (with any scores).
+    """What a detector found on a picture, or what is on it (with any scores).
 
     Args:
         labels: the class of each.
@@ -31,7 +31,7 @@ class Detections(NamedTuple):
 
 
 def average_precision(
-    found: Sequence[Detections], true: Sequence[Detections], overlaps: Sequence[float] = OVERLAPS
+    predicted: Sequence[Detections], true: Sequence[Detections], overlaps: Sequence[float] = OVERLAPS
 ) -> float:
     """The mean over classes and overlaps of the area under the curve of precision by recall.
 
@@ -41,7 +41,7 @@ def average_precision(
     beyond, at all points (not at 101 as in COCO's own code). Classes without a true box don't count.
 
     Args:
-        found: the detections of each picture.
+        predicted: the detections of each picture.
         true: what is there.
         overlaps: the least IoU of a correct detection; (0.5,) gives AP50.
 
@@ -55,39 +55,46 @@ def average_precision(
         >>> average_precision([there], [there]), average_precision([twice], [there])
         (1.0, 0.5)
     """
-    classes = sorted({int(label) for each in true for label in each.labels})
-    counts = {label: sum(int((each.labels == label).sum()) for each in true) for label in classes}
-    labels, scores, best, overlapping = _best(found, true)
+    classes = sorted({int(label) for objects in true for label in objects.labels})
+    counts = {label: sum(int((objects.labels == label).sum()) for objects in true) for label in classes}
+    labels, scores, best, overlapping = _best(predicted, true)
     areas = []
     for label in classes:
-        own = np.nonzero(labels == label)[0]
-        own = own[np.argsort(-scores[own], kind="stable")]
+        of_class = np.nonzero(labels == label)[0]
+        of_class = of_class[np.argsort(-scores[of_class], kind="stable")]
         for overlap in overlaps:
-            enough = np.nonzero(overlapping[own] >= overlap)[0]
+            enough = np.nonzero(overlapping[of_class] >= overlap)[0]
             # Of the detections of one true box, the first in the order of scores.
-            _, first = np.unique(best[own[enough]], return_index=True)
-            correct = np.zeros(len(own), bool)
+            _, first = np.unique(best[of_class[enough]], return_index=True)
+            correct = np.zeros(len(of_class), bool)
             correct[enough[first]] = True
             areas.append(_area(correct, counts[label]))
     return float(np.mean(areas)) if areas else 0.0
 
 
 def _best(
-    found: Sequence[Detections], true: Sequence[Detections]
+    predicted: Sequence[Detections], true: Sequence[Detections]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Of all detections the labels, the scores, the true box of their class that they overlap most, and by how much."""
     parts, before = [], 0
-    for own, there in zip(found, true, strict=True):
-        if len(own.labels) and len(there.labels):
-            overlapping = iou(own.boxes[:, None], there.boxes[None])
-            most = overlapping.masked_fill(own.labels[:, None] != there.labels[None], -1.0).max(1)
-            parts.append((own.labels, own.scores, before + most.indices, most.values))
+    for detections, objects in zip(predicted, true, strict=True):
+        if len(detections.labels) and len(objects.labels):
+            overlapping = iou(detections.boxes[:, None], objects.boxes[None])
+            most = overlapping.masked_fill(detections.labels[:, None] != objects.labels[None], -1.0).max(1)
+            parts.append((detections.labels, detections.scores, before + most.indices, most.values))
         else:
-            parts.append((own.labels, own.scores, own.labels, own.scores.new_full((len(own.labels),), -1.0)))
-        before += len(there.labels)
+            parts.append(
+                (
+                    detections.labels,
+                    detections.scores,
+                    detections.labels,
+                    detections.scores.new_full((len(detections.labels),), -1.0),
+                )
+            )
+        before += len(objects.labels)
     if not parts:
         return np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
-    labels, scores, best, overlapping = (torch.cat(each).numpy() for each in zip(*parts, strict=True))
+    labels, scores, best, overlapping = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
     return labels, scores, best, overlapping
 
 

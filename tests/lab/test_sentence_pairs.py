@@ -1,6 +1,6 @@
-"""The made-up language: every word has one translation, and the order is reversed."""
+"""Pairs of sentences: the made-up language, whose order is reversed; ranges of length, up to each limit."""
 
-from regard.lab.reversal import WORDS, reversed_sentences
+from regard.lab.sentence_pairs import WORDS, by_length, reversed_sentences
 
 _CAPITALS = {"one": "ONE", "two": "TWO", "three": "THREE", "four": "FOUR", "five": "FIVE"} | {
     "six": "SIX",
@@ -30,3 +30,16 @@ def test_all_lengths_and_all_words_occur_about_equally_often():
 def test_the_seed_decides():
     assert reversed_sentences(20, 4, seed=1) == reversed_sentences(20, 4, seed=1)
     assert reversed_sentences(20, 4, seed=1) != reversed_sentences(20, 4, seed=2)
+
+
+def test_a_pair_goes_to_the_smallest_limit_that_its_first_text_keeps():
+    one, two, three, four = ("a", "x y z"), ("a b", "x"), ("a b c", "x"), ("a b c d", "x")
+    assert by_length([four, two, one, three, two], (1, 3)) == {1: [one], 3: [two, three, two]}
+
+
+def test_a_generator_is_read_once_for_all_limits():
+    assert by_length((("a " * count, "x") for count in (3, 1, 2)), (1, 2, 3)) == {
+        1: [("a ", "x")],
+        2: [("a a ", "x")],
+        3: [("a a a ", "x")],
+    }

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
 from regard.attention.masks import NoSelf
-from regard.lab.digit_canvases import CLASSES
+from regard.lab.pictures.digit_canvases import CLASSES
 from regard.modules import Encoder, GridPositions, Matches, ObjectQueries, Objects, SetLoss, to_vectors
 from regard.modules.object_queries import BoxHead
 
@@ -69,9 +69,9 @@ class QueryDetector(nn.Module):
         # The positions are added again, so that the queries can find them in the encoder's output.
         return self.finder(self.positions(self.encoder(to_vectors(self.backbone(pixels)))))
 
-    def loss(self, found: Sequence[Objects], labels: Int[Tensor, "canvas digit"], boxes: Tensor) -> Tensor:
+    def loss(self, predicted: Sequence[Objects], labels: Int[Tensor, "canvas digit"], boxes: Tensor) -> Tensor:
         """The sum over all layers of the decoder: the auxiliary losses of the paper's section 3.2."""
-        return torch.stack([self.set_loss(each, labels, boxes) for each in found]).sum()
+        return torch.stack([self.set_loss(objects, labels, boxes) for objects in predicted]).sum()
 
 
 class GridDetector(nn.Module):
@@ -110,11 +110,11 @@ class GridDetector(nn.Module):
         corner = torch.stack([at % GRID, at // GRID], dim=-1)
         return [Objects(self.scores(cells), torch.cat([(corner + inside) / GRID, size], dim=-1))]
 
-    def loss(self, found: Sequence[Objects], labels: Int[Tensor, "canvas digit"], boxes: Tensor) -> Tensor:
+    def loss(self, predicted: Sequence[Objects], labels: Int[Tensor, "canvas digit"], boxes: Tensor) -> Tensor:
         """The loss of sets, whose assignment is given by the cells."""
         canvas, target = (labels >= 0).nonzero(as_tuple=True)
         column, row = (boxes[canvas, target, :2] * GRID).long().clamp(max=GRID - 1).unbind(-1)
-        return self.set_loss(found[0], labels, boxes, Matches(canvas, row * GRID + column, target))
+        return self.set_loss(predicted[0], labels, boxes, Matches(canvas, row * GRID + column, target))
 
 
 DETECTORS = {

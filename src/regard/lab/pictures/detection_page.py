@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from regard.inspection import watch
-from regard.lab.detection import TRAINING, detect, train_detector
-from regard.lab.detectors import GRID, QueryDetector
-from regard.lab.digit_canvases import SIDE, Canvases, mnist_canvases
+from regard.lab.pictures.detection import TRAINING, detect, train_detector
+from regard.lab.pictures.detectors import GRID, QueryDetector
+from regard.lab.pictures.digit_canvases import SIDE, Canvases, mnist_canvases
 from regard.modules import Objects, box_corners
 from regard.page import Block, Box, Page, Picture, Pictures, Prose
 from regard.page.numbers import percent, probability
@@ -33,16 +33,16 @@ def show_detections(model: QueryDetector, canvases: Canvases) -> Page:
         model: the detector, on the CPU.
         canvases: what it looks at.
     """
-    found, weights = query_weights(model, canvases.pixels)
-    chances, labels = found.scores.softmax(-1)[..., :-1].max(-1)
+    objects, weights = query_weights(model, canvases.pixels)
+    chances, labels = objects.scores.softmax(-1)[..., :-1].max(-1)
     pixels = canvases.pixels / 255
-    blocks: list[Block] = [Prose(_told(found, weights))]
+    blocks: list[Block] = [Prose(_told(objects, weights))]
     shown = [
         Picture.of(
             pixels[canvas],
-            boxes=[_box(label, box, chance) for label, box, chance in zip(*each, strict=True) if chance >= _SURE],
+            boxes=[_box(label, box, chance) for label, box, chance in zip(*detections, strict=True) if chance >= _SURE],
         )
-        for canvas, each in enumerate(detect(model, canvases.pixels[:_SHOWN]))
+        for canvas, detections in enumerate(detect(model, canvases.pixels[:_SHOWN]))
     ]
     blocks.append(Pictures("Detections with a probability of at least 50 %", tuple(shown)))
     for canvas in range(min(_CLOSER, len(canvases))):
@@ -52,7 +52,7 @@ def show_detections(model: QueryDetector, canvases: Canvases) -> Page:
                 pixels[canvas],
                 f"query {query + 1}",
                 weights[canvas, query],
-                [_box(labels[canvas, query], found.boxes[canvas, query], chances[canvas, query])],
+                [_box(labels[canvas, query], objects.boxes[canvas, query], chances[canvas, query])],
             )
             for query in sure
         ]
@@ -63,7 +63,7 @@ def show_detections(model: QueryDetector, canvases: Canvases) -> Page:
         title = f"What the queries attend to on canvas {canvas + 1}, on average over the heads of the last layer"
         blocks.append(Pictures(title, tuple(pictures)))
     blocks.append(
-        Pictures(f"Where each query finds its digits on {len(canvases)} canvases", tuple(_places(found, chances)))
+        Pictures(f"Where each query finds its digits on {len(canvases)} canvases", tuple(_places(objects, chances)))
     )
     return Page("A detector by object queries", tuple(blocks))
 
@@ -77,9 +77,9 @@ def query_weights(model: QueryDetector, pixels: Tensor) -> tuple[Objects, Tensor
         torch.Size([2, 10, 8, 8])
     """
     with torch.no_grad(), watch(model) as seen:
-        found = model(pixels)[-1]
-    last = [each for each in seen if each.name.endswith("source_attention")][-1]
-    return found, last.weights().mean(1).unflatten(-1, (GRID, GRID))
+        objects = model(pixels)[-1]
+    last = [layer for layer in seen if layer.name.endswith("source_attention")][-1]
+    return objects, last.weights().mean(1).unflatten(-1, (GRID, GRID))
 
 
 def _box(label: Tensor, box: Tensor, chance: Tensor) -> Box:
@@ -87,10 +87,10 @@ def _box(label: Tensor, box: Tensor, chance: Tensor) -> Box:
     return Box(left, top, right, bottom, f"{int(label)} {probability(float(chance))}")
 
 
-def _told(found: Objects, weights: Tensor) -> str:
+def _told(objects: Objects, weights: Tensor) -> str:
     """How much of the weight lies in a query's own box, beside how much of the canvas the box is."""
-    sure = found.scores.softmax(-1)[..., :-1].amax(-1) >= _SURE
-    left, top, right, bottom = (GRID * box_corners(found.boxes)).unbind(-1)
+    sure = objects.scores.softmax(-1)[..., :-1].amax(-1) >= _SURE
+    left, top, right, bottom = (GRID * box_corners(objects.boxes)).unbind(-1)
     at = torch.arange(GRID)
 
     def covered(low: Tensor, high: Tensor) -> Tensor:
@@ -101,19 +101,19 @@ def _told(found: Objects, weights: Tensor) -> str:
     inside = covered(top, bottom)[..., :, None] * covered(left, right)[..., None, :]
     if not sure.any():
         return f"On {len(sure)} canvases no query is sure of a digit."
-    own = float((weights * inside).sum((-2, -1))[sure].mean())
+    in_box = float((weights * inside).sum((-2, -1))[sure].mean())
     area = float(inside.mean((-2, -1))[sure].mean())
     return (
-        f"A query that found a digit has {percent(own)} of its weight in the cells of its own box, on average over "
+        f"A query that found a digit has {percent(in_box)} of its weight in the cells of its own box, on average over "
         f"{int(sure.sum()):,} digits on {len(sure)} canvases. The box is {percent(area)} of the canvas."
     )
 
 
-def _places(found: Objects, chances: Tensor) -> list[Picture]:
+def _places(objects: Objects, chances: Tensor) -> list[Picture]:
     """For each query the parts of its boxes whose middles lie in each cell, over an empty canvas."""
     pictures = []
     for query in range(chances.shape[1]):
-        middles = (found.boxes[:, query, :2][chances[:, query] >= _SURE] * GRID).long().clamp(0, GRID - 1)
+        middles = (objects.boxes[:, query, :2][chances[:, query] >= _SURE] * GRID).long().clamp(0, GRID - 1)
         counts = torch.zeros(GRID, GRID)
         counts.index_put_((middles[:, 1], middles[:, 0]), torch.ones(len(middles)), accumulate=True)
         caption = f"query {query + 1}: {len(middles)} digits"

@@ -10,18 +10,18 @@ from jaxtyping import Num
 from torch import Tensor, nn
 
 from regard.attention.validation import check_count
-from regard.errors import ArgumentError, DivergedError, UnknownNameError
-from regard.lab.average_precision import Detections, average_precision
-from regard.lab.detectors import DETECTORS
-from regard.lab.digit_canvases import Canvases, mnist_canvases
-from regard.lab.progress import progress_over
+from regard.errors import DivergedError, UnknownNameError
+from regard.lab.pictures.average_precision import Detections, average_precision
+from regard.lab.pictures.detectors import DETECTORS
+from regard.lab.pictures.digit_canvases import Canvases, mnist_canvases
 from regard.modules import Objects, iou
 from regard.modules.validation import check_non_negative
+from regard.progress import progress_over
 from regard.tasks.training.compute import choose_accelerator
 
 __all__ = ["TRAINING", "detect", "detector_scores", "duplicates", "suppress", "train_detector", "true_objects"]
 
-_EPOCH, _WARM_UP, _CLIP = 3200, 100, 1.0
+_EPOCH, _BATCH, _WARM_UP, _CLIP = 3200, 32, 100, 1.0
 TRAINING = ("detector", "epochs", "learning_rate")
 
 
@@ -44,7 +44,7 @@ def detector_scores(setting: Mapping[str, Any], seed: int) -> dict[str, float]:
         "AP": average_precision(found, true),
         "AP50": average_precision(found, true, (0.5,)),
         "duplicates": duplicates(found),
-        "parameters": sum(each.numel() for each in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
 
 
@@ -54,22 +54,18 @@ def train_detector(
     *,
     epochs: int,
     learning_rate: float,
-    batch: int = 32,
     device: str = "auto",
     progress: str = "none",
-    **others: Any,
 ) -> Any:
-    """Train a detector on canvases of MNIST's training digits, of which each epoch draws 3,200 new ones.
+    """Train a detector on canvases of MNIST's training digits: 3,200 new ones in each epoch, 32 in each step.
 
     Args:
         detector: a name in `DETECTORS`.
         seed: of the weights and the canvases.
         epochs: their number.
         learning_rate: of AdamW, after a warm-up; it falls to 0 along a cosine.
-        batch: the canvases of a step, at most those of an epoch.
         device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
         progress: as in `regard.train`: "bar", "lines", "none", or "auto": a bar on a terminal, else lines.
-        others: arguments of the detector.
 
     Raises:
         UnknownNameError: there is no such detector or progress.
@@ -81,24 +77,21 @@ def train_detector(
         raise UnknownNameError("detector", detector, DETECTORS)
     check_count("seed", seed, "an integer", least=0)
     check_count("epochs", epochs, "how many epochs it is trained for")
-    check_count("batch", batch, "how many canvases a step has")
     check_non_negative("learning_rate", learning_rate)
-    if batch > _EPOCH:
-        raise ArgumentError(f"`batch` must be at most the {_EPOCH} canvases of an epoch, but is {batch}.")
     torch.manual_seed(seed)
     device = choose_accelerator(device)
-    model = DETECTORS[detector](**others).to(device)
+    model = DETECTORS[detector]().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=1e-4)
-    steps = epochs * (_EPOCH // batch)
+    steps = epochs * (_EPOCH // _BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1, (step + 1) / _WARM_UP) * (1 + math.cos(math.pi * step / steps)) / 2
     )
-    with progress_over(islice(_batches(seed, batch, device), steps), steps, progress) as batches:
+    with progress_over(islice(_batches(seed, device), steps), steps, progress) as batches:
         for number, (pixels, labels, boxes) in enumerate(batches, start=1):
             optimizer.zero_grad()
-            found = model(pixels)
+            predicted = model(pixels)
             # Nothing can be assigned to what isn't finite.
-            loss = model.loss(found, labels, boxes) if _finite(found) else torch.tensor(math.nan)
+            loss = model.loss(predicted, labels, boxes) if _finite(predicted) else torch.tensor(math.nan)
             if not loss.isfinite():
                 raise DivergedError(
                     f"the loss became {loss.item()} in step {number}",
@@ -111,18 +104,18 @@ def train_detector(
     return model.eval()
 
 
-def _finite(found: Sequence[Objects]) -> bool:
-    return all(bool(part.isfinite().all()) for each in found for part in each)
+def _finite(predicted: Sequence[Objects]) -> bool:
+    return all(bool(tensor.isfinite().all()) for objects in predicted for tensor in objects)
 
 
-def _batches(seed: int, batch: int, device: str) -> Iterator[tuple[Tensor, ...]]:
+def _batches(seed: int, device: str) -> Iterator[tuple[Tensor, ...]]:
     """Endless batches of new canvases."""
     for epoch in count():
         # Seeds of different runs and epochs never meet.
         canvases = mnist_canvases("train", _EPOCH, 1 + seed + 1000 * epoch)
-        for at in range(0, _EPOCH, batch):
-            part = slice(at, at + batch)
-            yield tuple(each[part].to(device) for each in (canvases.pixels, canvases.labels, canvases.boxes))
+        for at in range(0, _EPOCH, _BATCH):
+            part = slice(at, at + _BATCH)
+            yield tuple(tensor[part].to(device) for tensor in (canvases.pixels, canvases.labels, canvases.boxes))
 
 
 @torch.no_grad()
@@ -132,11 +125,11 @@ def detect(model: Any, pixels: Num[Tensor, "canvas row column"]) -> list[Detecti
     Boxes that overlap with a better one by more than the detector's `overlap` are left out.
     """
     device = next(model.parameters()).device
-    found = [model(part.to(device))[-1] for part in pixels.split(500)]
-    scores, labels = torch.cat([each.scores for each in found]).softmax(-1)[..., :-1].max(-1)
-    boxes = torch.cat([each.boxes for each in found])
-    each = zip(labels.cpu(), boxes.cpu(), scores.cpu(), strict=True)
-    return [suppress(Detections(*one), model.overlap) for one in each]
+    predicted = [model(part.to(device))[-1] for part in pixels.split(500)]
+    scores, labels = torch.cat([objects.scores for objects in predicted]).softmax(-1)[..., :-1].max(-1)
+    boxes = torch.cat([objects.boxes for objects in predicted])
+    by_canvas = zip(labels.cpu(), boxes.cpu(), scores.cpu(), strict=True)
+    return [suppress(Detections(*canvas), model.overlap) for canvas in by_canvas]
 
 
 def suppress(found: Detections, overlap: float) -> Detections:
@@ -150,13 +143,13 @@ def suppress(found: Detections, overlap: float) -> Detections:
     """
     order = found.scores.argsort(descending=True, stable=True)
     if overlap >= 1:
-        return Detections(*(each[order] for each in found))
+        return Detections(*(tensor[order] for tensor in found))
     overlapping = iou(found.boxes[order][:, None], found.boxes[order][None]).tolist()
     kept: list[int] = []
     for number, row in enumerate(overlapping):
         if all(row[better] <= overlap for better in kept):
             kept.append(number)
-    return Detections(*(each[order[kept]] for each in found))
+    return Detections(*(tensor[order[kept]] for tensor in found))
 
 
 def true_objects(canvases: Canvases) -> list[Detections]:
@@ -175,5 +168,5 @@ def duplicates(found: Sequence[Detections], *, least: float = 0.5, overlap: floa
         >>> duplicates([Detections(torch.tensor([3, 5, 7]), boxes, torch.tensor([0.6, 0.9, 0.2]))])
         1.0
     """
-    sure = [Detections(*(part[each.scores >= least] for part in each)) for each in found]
-    return sum(len(each.labels) - len(suppress(each, overlap).labels) for each in sure) / max(len(sure), 1)
+    sure = [Detections(*(tensor[canvas.scores >= least] for tensor in canvas)) for canvas in found]
+    return sum(len(canvas.labels) - len(suppress(canvas, overlap).labels) for canvas in sure) / max(len(sure), 1)

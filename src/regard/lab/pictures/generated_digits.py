@@ -11,8 +11,8 @@ from torch.nn import functional
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.inspection import watch
-from regard.lab.gan_networks import CLASSES, NOISE, DigitGenerator
-from regard.lab.sample_quality import coverage, frechet_distance
+from regard.lab.pictures.gan_networks import CLASSES, NOISE, DigitGenerator
+from regard.lab.pictures.sample_quality import coverage, frechet_distance
 from regard.modules import SelfAttention2d
 from regard.page import Box, Page, Picture, Pictures, Prose
 from regard.page.picture import MOST_PIXELS
@@ -97,9 +97,9 @@ def digits_page(generator: DigitGenerator, seed: int, *, each: int = 9, watched:
     with watch(generator) as seen:
         shown = generated_digits(generator, digits, seed)[[each * digit for digit in watched]].float() / 255
     attended = [
-        found
+        picture_of_weights
         for digit, picture in zip(watched, shown, strict=True)
-        for found in _attended(digit, picture, seen[0].weights()[each * digit, 0])
+        for picture_of_weights in _attended(digit, picture, seen[0].weights()[each * digit, 0])
     ]
     text = (
         f"The attention is between the {seen[0].query.shape[2]} positions of the feature map, each of which becomes "
@@ -116,13 +116,13 @@ def _attended(digit: int, picture: Tensor, weights: Float[Tensor, "query key"]) 
     pixels = len(picture) // side
     bright = functional.avg_pool2d(picture[None], pixels)[0].flatten()
     white = (bright >= 0.8 * bright.max()).nonzero().flatten()
-    found = []
+    shown = []
     for name, position in (("first", int(white[0])), ("last", int(white[-1]))):
         row, column = (pixels * at for at in divmod(position, side))
         box = Box(column, row, column + pixels, row + pixels)
         caption = f"a{'n' if digit == 8 else ''} {digit}, from its {name} white position"
-        found.append(Picture.of(picture, caption, weights[position].view(side, side), [box]))
-    return found
+        shown.append(Picture.of(picture, caption, weights[position].view(side, side), [box]))
+    return shown
 
 
 @torch.inference_mode()
@@ -134,7 +134,9 @@ def _pooled(
     names = torch.tensor([int(name) for name in cast(Label, model.target).names])
     vectors, predicted = [], []
     for some in pictures.split(_BATCH):
-        batch = model.recipe.input.batch(model.encoder, [model.recipe.input.item(model.encoder, each) for each in some])
+        batch = model.recipe.input.batch(
+            model.encoder, [model.recipe.input.item(model.encoder, picture) for picture in some]
+        )
         vectors.append(model.network.features(batch))
         predicted.append(names[model.network.output(vectors[-1]).argmax(1)])
     return torch.cat(vectors), torch.cat(predicted)

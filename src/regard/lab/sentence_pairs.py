@@ -1,8 +1,10 @@
-"""A made-up language to translate: each word has one translation, and the order of words is reversed."""
+"""Pairs of sentences to translate: those of a made-up language, and any in ranges of length."""
 
+import itertools
 import random
+from collections.abc import Iterable, Sequence
 
-__all__ = ["WORDS", "reversed_sentences"]
+__all__ = ["WORDS", "by_length", "reversed_sentences"]
 
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 """The words of the source; the translation of each is the word in capitals."""
@@ -28,3 +30,23 @@ def reversed_sentences(count: int, longest: int, seed: int) -> list[tuple[str, s
         words = generator.choices(WORDS, k=generator.randint(1, longest))
         pairs.append((" ".join(words), " ".join(reversed(words)).upper()))
     return pairs
+
+
+def by_length(pairs: Iterable[tuple[str, str]], limits: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
+    """Sort pairs by length: each goes to the smallest limit that its first text, in words, doesn't exceed.
+
+    Pairs that are longer than the last limit are left out.
+
+    Args:
+        pairs: the pairs of texts.
+        limits: the limits, in increasing order.
+
+    Example:
+        >>> by_length([("a b c", "x"), ("a", "y"), ("a b", "z")], (1, 3))
+        {1: [('a', 'y')], 3: [('a b c', 'x'), ('a b', 'z')]}
+    """
+    pairs = list(pairs)
+    return {
+        limit: [pair for pair in pairs if shorter < len(pair[0].split()) <= limit]
+        for shorter, limit in itertools.pairwise((0, *limits))
+    }
