@@ -53,6 +53,12 @@ def test_a_user_who_knows_better_says_so():
         default_recipe([])
 
 
+def test_an_array_that_is_neither_vectors_nor_a_picture_is_refused():
+    said = r"a source must be a picture \(height, width\) or \(height, width, channel\), but is an array \(5,\)"
+    with pytest.raises(ArgumentError, match=said):
+        default_recipe([(torch.rand(5), "up"), (torch.rand(5), "up")])
+
+
 def test_few_examples_are_seen_more_often():
     few, many = default_recipe(LABELS), default_recipe(LABELS * 4000)
     assert few.epochs >= 2 * many.epochs

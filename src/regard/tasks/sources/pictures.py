@@ -118,7 +118,7 @@ class Pictures(Source):
             return 3 if ending in PICTURES else 0 if ending in SOUNDS else 1
         if isinstance(source, Tensor | np.ndarray):
             # A two-dimensional array may be vectors (length, width) or a grey picture (height, width).
-            return 1 if source.ndim == 2 else 3
+            return 3 if source.ndim == 3 else 1
         return 0
 
     @classmethod
@@ -126,6 +126,12 @@ class Pictures(Source):
         """Scale pictures to one size, small enough to train a few hundred in minutes; keep colours if they have any."""
         sources = [source for source, _ in spread(pairs, _FITTED)]
         pictures = [np.asarray(read_picture(each) if isinstance(each, str | Path) else each) for each in sources]
+        for picture in pictures:
+            if picture.ndim not in (2, 3):
+                raise ArgumentError(
+                    "a source must be a picture (height, width) or (height, width, channel), but is an array "
+                    f"{picture.shape}."
+                )
         sides = [max(picture.shape[axis] for picture in pictures) for axis in (0, 1)]
         alike = len({tuple(picture.shape[:2]) for picture in pictures}) == 1
         scale = min(1.0, _LONGEST_SIDE / max(sides))
