@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from page.browser import axe
-from page.live_records import LABELS, layers, outcomes, seen
+from page.live_records import LABELS, layers, outcomes, seen, whole
 from page.test_live import HOSTILE
 from page.test_live_colours import PIXELS, colours, image_of
 from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
+from regard.inspection.views.comparison import difference_sentence
 from regard.page.modules import style
 from regard.page.numbers import percent, percent_change
 
@@ -104,6 +105,12 @@ def test_each_view_has_the_numbers_of_numpy(live, request, name):
             outcome = [both[side].outcomes.hidden[number][(query, partner[query])[side]] for side, _, number in there]
             assert mattered == [f"{each[1]}{signed(one.change)}" for each, one in zip(there, outcome, strict=True)]
             assert [each[1:].split()[0] for each in without] == [one.label for one in outcome]
+    # The sentence in the other language.
+    in_chinese = page.evaluate(READ, [each.replace("lang=en", "lang=zh") for each in hashes])
+    for (query, layer, head), found_in_chinese in zip(views, in_chinese, strict=True):
+        told = comparison_of(*both, layer=layer, head=head, query=query + 1)
+        expected = difference_sentence(told.records, told.places, told.items, "zh")
+        assert found_in_chinese["sentence"].replace("−", "-") == expected
     # Of each head, half the sum of the differences of a row, and all of what has no partner.
     weights = [each.layers[1].weights().double().numpy() for each in both]
     kept = [(a, b) for a, b in pairs if a is not None and b is not None]
@@ -300,6 +307,27 @@ def test_a_head_that_only_one_has(live):
     page.keyboard.press("[")
     assert "record=1" in hash_of(page)
     assert page.locator('[data-id="difference"]').is_visible()
+
+
+@pytest.mark.parametrize("heads", [(2, 3), (2, 4, 1)])
+def test_what_is_left_out_is_said_in_the_terminal_as_on_the_page(live, heads):
+    both = made(FIRST, 1), made(SECOND, 2, heads=heads)
+    notes = live(live_page(both[0], against=both[1])).locator("footer p").all_inner_texts()
+    told = comparison_of(*both).left_out
+    assert len(told) == (1 if heads == (2, 3) else 2)
+    assert notes[-len(told) :] == list(told)
+
+
+def test_beside_a_pooling_a_part_of_the_map_is_all_of_it(live):
+    record = whole("labels", True)
+    for text in (live_page(record), live_page(record, ("one", "other"), against=record)):
+        page = live(text, "#map=1-4,1-4")
+        assert {page.evaluate("(each) => each.height", each) for each in page.query_selector_all("canvas.map")} != {0}
+        # The names of the heads are those of one record.
+        assert page.locator('.heads [data-id="pooling"] .under span').first.inner_text() == "pooling"
+        page.focus("canvas.map")
+        for key in ("ArrowRight", "Enter"):
+            page.keyboard.press(key)
 
 
 def picture():

@@ -24,6 +24,7 @@ __all__ = [
     "ItemDifference",
     "RecordDifference",
     "comparison_of",
+    "difference_sentence",
     "has_head",
     "joined",
     "layer_of",
@@ -146,7 +147,7 @@ def comparison_of(
         (own, its),
         items,
         tuple(_heads(records, alignment)),
-        _sentence(records, (one, other), items),
+        difference_sentence(records, (one, other), items),
         tuple(left_out(*records, alignment)),
     )
 
@@ -236,10 +237,17 @@ def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[Hea
             yield HeadDifference(layer, head, (a, b), difference)
 
 
-def _sentence(
+def difference_sentence(
     records: tuple[Record, Record], places: Pair, items: Sequence[ItemDifference], language: str = "en"
 ) -> str:
-    """What differs most: the answers, a weight, and what hiding an item changes."""
+    """What differs most: the answers, a weight, and what hiding an item changes.
+
+    Args:
+        records: both, with outcomes.
+        places: the numbers of the compared predictions; None where there is no partner.
+        items: the items in both.
+        language: "en" or "zh".
+    """
     one, other = places
     if one is None or other is None:
         return say("aloneChosen", language, side="A", other="B")

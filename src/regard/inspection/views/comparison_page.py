@@ -120,7 +120,7 @@ def difference_table(found: RecordDifference, layer: int | None, head: int | Non
     columns, lines = names_of(a.items, b.items, keys), names_of(a.query_items, b.query_items, rows)
     names = [joined(each) for each in columns]
     lines = [(joined(each), *map(signed_points, line)) for each, line in zip(lines, difference, strict=True)]
-    yield Prose("B - A: by how many percentage points each weight is larger in B. Each row attends to the columns.")
+    yield Prose(say("differenceTable"))
     yield _numbers(["", *names], lines)
 
 
@@ -157,8 +157,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
         lines.append((each.name, *weights, difference, *(changes if effects else [])))
     yield _numbers(columns, lines)
     if len(lines) < len(items):
-        others = len(items) - len(lines)
-        yield Prose(f"{others:,} other{'s are' if others > 1 else ' is'} lower in all columns.")
+        yield Prose(say("othersOfBoth", count=len(items) - len(lines)))
 
 
 def _size(item: ItemDifference) -> float:
@@ -181,7 +180,7 @@ def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
     columns = ("head", "pattern in A", "in B", *(["weight that is on other items"] if known else []))
     yield Table(columns, tuple(rows), ("left", "left", "left", "right")[: len(columns)])
     if len(rows) < len(ranked):
-        yield Prose(f"{len(ranked) - len(rows):,} other heads differ less." if known else "")
+        yield Prose(say("otherHeadsOfBoth", count=len(ranked) - len(rows)) if known else "")
 
 
 def _numbers(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -139,17 +139,17 @@ def _method(told: Facts) -> Iterator[Block]:
     """Which method of attribution it is, what its numbers mean and where they mislead, if one was asked for."""
     if told.attribution is None:
         return
-    place, chosen = told.place, ""
+    place, means = told.place, told.attribution.means
     if told.attribution.name == "gradient-weighted":
-        chosen = f" The number is {place.label if place.score is None else f'the probability of {place.label}'}."
-    yield Prose(f"Attribution: {told.attribution.name}. {told.attribution.means}{chosen}")
-    yield Prose(f"Where it misleads: {told.attribution.misleads}")
+        means += say("ofNumber" if place.score is None else "ofProbability", label=place.label)
+    yield Prose(say("attribution", name=told.attribution.name, means=means))
+    yield Prose(say("misleads", misleads=told.attribution.misleads))
 
 
 def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
     if not told.removed:
         if told.hidden and heads:
-            yield Prose(f"What each of the {heads:,} heads matters wasn't measured.")
+            yield Prose(say("headsNotMeasured", count=heads))
         return
     by_size = sorted(told.removed, key=lambda each: -abs(or_zero(each.outcome.change)))
     kept = {each.name for each in by_size[:top]}
@@ -166,9 +166,8 @@ def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
     if len(rows) < len(told.removed):
         least = abs(by_size[len(rows)].outcome.change)
         others = len(told.removed) - len(rows)
-        rest = "The other head" if others == 1 else f"Each of the other {others:,} heads"
-        it, of = ("vector", " of its length") if kind == "vectors" else ("answer", "")
-        yield Prose(f"{rest}, removed alone, changes the {it} by {size_text(least, kind)}{of} at most.")
+        message = "otherHeadsOfVector" if kind == "vectors" else "otherHeads"
+        yield Prose(say(message, count=others, size=size_text(least, kind)))
 
 
 def _checked(told: Facts, layers: int) -> str:
