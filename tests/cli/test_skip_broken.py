@@ -9,8 +9,8 @@ from small_recipe import RECIPE
 from regard import load
 from regard.cli.broken_lines import BrokenLines
 from regard.cli.main import main
-from regard.cli.task_data import TaskData
 from regard.errors import DataError
+from regard.tasks.readers import find_reader
 
 OPTION = "To leave out what is broken: --skip-broken FILE."
 
@@ -89,9 +89,9 @@ def test_a_file_of_broken_lines_alone_is_an_error(folder, tmp_path, capsys):
     assert "none.csv: every line of it is broken. The first is line 2: a row must have" in capsys.readouterr().err
     pytest.importorskip("conllu")
     (tmp_path / "none.conllu").write_text("1 I\n\n1 you\n", "utf-8")
-    data = TaskData.find("tagger", str(tmp_path / "none.conllu"))
+    data = find_reader(str(tmp_path / "none.conllu"), "tagger")
     with pytest.raises(DataError, match=r"none.conllu: every line of it is broken. The first is line 1: a line must"):
-        dataclasses.replace(data, broken=BrokenLines(str(tmp_path / "list.jsonl"))).read("test")
+        dataclasses.replace(data, on_error=BrokenLines(str(tmp_path / "list.jsonl")).add).read("test")
 
 
 def test_what_has_no_line_is_an_error_all_the_same(folder, tmp_path, capsys):
@@ -185,7 +185,7 @@ def test_files_in_folders_of_classes_are_left_out(tmp_path, capsys):
     assert main(words) == 1
     assert f"notes.txt: it is neither a sound nor a picture. {OPTION}" in capsys.readouterr().err
     broken = BrokenLines(str(tmp_path / "list.jsonl"))
-    data = dataclasses.replace(TaskData.find("classifier", str(tmp_path / "shapes")), broken=broken)
+    data = dataclasses.replace(find_reader(str(tmp_path / "shapes"), "classifier"), on_error=broken.add)
     assert len(data.read("train")) == 4
     broken.write()
     assert "1 file can't be used and was skipped, such as " in capsys.readouterr().err

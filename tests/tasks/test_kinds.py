@@ -18,8 +18,8 @@ def test_what_a_task_names_is_there(task):
     assert {"objective", "model"} <= {*dir(task.data)}
     fields = {each.name for each in dataclasses.fields(Recipe)}
     assert {*task.fixed} <= fields
-    for settings in task.defaults.values():
-        assert {*settings} <= fields
+    for source in INPUTS:
+        assert {*task.defaults(source)} <= fields
 
 
 @pytest.mark.parametrize("source", INPUTS)

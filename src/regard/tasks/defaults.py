@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from regard.datasets import PICTURES, SOUNDS, BinaryLabels
+from regard.datasets import PICTURES, SOUNDS
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, Sound, read_picture
 from regard.tasks.examples import as_pairs, spread
@@ -141,8 +141,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         usual = TASKS[task].text_source
         input = usual if kinds[0] == "words" and usual in kinds else kinds[0]
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
-    defaults = TASKS[task].defaults
-    for more in (_BY_INPUT.get(input, {}), defaults.get(input, {}), defaults.get("", {})):
+    for more in (_BY_INPUT.get(input, {}), TASKS[task].defaults(input)):
         settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
     settings["input"] |= _of_sources(input, [source for source, _ in pairs])
@@ -203,8 +202,7 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     task = TASKS[recipe.task.kind]
     batch_items = int(min(recipe.batch_items, max(items / task.batches, 2 * max(lengths), 64)))
     updates = max(1.0, items / batch_items)
-    most = task.most_epochs.get(recipe.input.kind, task.most_epochs[""])
-    epochs = max(recipe.epochs, int(min(most, _UPDATES / updates)))
+    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe.input.kind), _UPDATES / updates)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
     patience = max(recipe.patience, epochs) if epochs > recipe.epochs else recipe.patience
     return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
@@ -217,17 +215,7 @@ def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
         >>> task_of([(["I", "saw"], ["PRON", "VERB"])]), task_of([("hi", "salut"), ("yes", "oui")])
         ('tagger', 'seq2seq')
     """
-    targets = [target for _, target in pairs if target is not None]
-    first = targets[0] if targets else None
-    if isinstance(first, Sound | Path):
-        return "synthesis"
-    if isinstance(first, list | tuple):
-        # A list of 1, 0 and None answers several questions; any other list has a target for each item.
-        questions = isinstance(first, BinaryLabels) or all(each is None or type(each) is int for each in first)
-        return "classifier" if questions and not isinstance(pairs[0][0], Graph) else "tagger"
-    if isinstance(first, str) and 2 * len({*targets}) > len(targets):
-        return "seq2seq"
-    return "classifier"
+    return next(name for name, task in TASKS.items() if task.suits(pairs))
 
 
 def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
