@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from regard.lab.evaluation import train_and_measure_each
 from regard.lab.lengths import by_length
 from regard.lab.reversal import reversed_sentences
 from regard.lab.study import Along, Claim, Setting, Study
+from regard.lab.training import train_and_measure_each
 from regard.tasks import Recipe
 from regard.tasks.measure import Measure
 
