@@ -81,7 +81,6 @@ def evaluate(
     from regard.page import show
     from regard.page.numbers import counted
     from regard.tasks.readers import find_reader
-    from regard.tasks.targets import Label
 
     broken = None if skip_broken is None else BrokenLines(skip_broken, force=force)
     loaded = load(model)
@@ -105,10 +104,10 @@ def evaluate(
     if broken is not None:
         broken.write()
     # Only these may have several columns of labels; the model itself refuses labels that it doesn't know.
-    if reader.chooses_label and isinstance(loaded.target, Label):
+    if reader.chooses_label and loaded.labels:
         given = loaded.task.known_targets(examples)
         what = reader.counts[0] if loaded.task.per_item else "labels"
-        _check_labels(loaded.target.names, given if loaded.task.per_item else sorted({*given}), what, reader)
+        _check_labels(loaded.labels, given if loaded.task.per_item else sorted({*given}), what, reader)
     scores = loaded.evaluate(examples)
     if format is Format.json:
         named = _ALL if reader.is_whole else split

@@ -162,7 +162,7 @@ def compare(
         call = CandidateRun(recipe, Splits(examples, dev), folder / "runs")
         if not state:
             show.note("The default recipe's first epoch says how long the others may take.")
-            state = _planned(call, known, seeds, count, identity, show, halving=halving, minutes=minutes)
+            state = _planned(call, known, identity, count, show)
             write_json(folder / _STATE, state)
         measure = Measure(**state["measure"])
         path, rounds, left = folder / "runs.jsonl", [], list(known)
@@ -243,18 +243,14 @@ def _state(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
 def _planned(
     call: CandidateRun,
     known: Mapping[str, dict[str, Any]],
-    seeds: int,
-    processes: int,
     identity: Mapping[str, Any],
+    processes: int,
     show: RunProgress,
-    *,
-    halving: bool,
-    minutes: float | None,
 ) -> dict[str, Any]:
     """Plan the rounds, after one epoch of the default recipe, or of the first candidate that doesn't diverge in it."""
-    count, epochs = len(known), call.recipe.epochs
+    count, epochs, seeds, minutes = len(known), call.recipe.epochs, identity["seeds"], identity["minutes"]
     measure, each = _timed(call, known, show)
-    if not halving:
+    if not identity["halving"]:
         rungs = [Rung(count, epochs, seeds)]
     elif minutes is None:
         rungs = plan_rungs(count, epochs, seeds)

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.tasks.targets import MultiLabel
-
 __all__ = ["label_warnings"]
 
 
@@ -46,5 +44,5 @@ def _of_labels(known: list[Any], wanted: list[Any], score: Any, split: str) -> I
 def _of_figures(model: Any, score: Any) -> Iterator[str]:
     if getattr(score, "r2", None) is not None and score.r2 <= 0:
         yield "It is no better than always predicting the mean."
-    if isinstance(model.target, MultiLabel) and score.score <= 0.5:
-        yield "It is no better than guessing, which has a mean area under the ROC curve of 0.5."
+    if model.target.chance is not None and score.score <= model.target.chance:
+        yield f"It is no better than guessing, which has a mean area under the ROC curve of {model.target.chance}."

@@ -105,6 +105,11 @@ class Model(Generic[_Given]):
         return self.target.measure  # pyright: ignore[reportAttributeAccessIssue]  # a seq2seq model has its own
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of which one is predicted, in the order of the outputs; empty if it predicts something else."""
+        return ()
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a table of its predictions, without the source."""
         raise NotImplementedError(f"{type(self).__name__} must name what it predicts")

@@ -4,6 +4,7 @@ A reader knows which tasks its targets are for, which kinds of source read it, a
 is asked for once, and refuses what doesn't suit.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def read_splits(
     """
     if task not in TASKS:
         raise UnknownNameError("task", task, TASKS)
-    return find_reader(str(name_or_path), task, label, columns, names=names).with_splits().read_all()
+    reader = find_reader(str(name_or_path), task, label, columns).with_splits()
+    return dataclasses.replace(reader, names=names).read_all()
 
 
 def find_reader(
@@ -63,7 +65,6 @@ def find_reader(
     label: str | None = None,
     columns: ColumnNames | None = None,
     *,
-    names: Mapping[str, str] | None = None,
     usual_label: str | None = None,
     other: str = "task={!r}",
 ) -> SplitsReader:
@@ -73,7 +74,7 @@ def find_reader(
         given: the name of a data set, or a path.
         task: the kind of the task.
         label: the label to predict, if there are several.
-        columns, names: as in `read_splits`.
+        columns: as in `read_splits`.
         usual_label: the label to predict if none is given, and the data have one of this name.
         other: as in `SplitsReader`.
 
@@ -89,4 +90,4 @@ def find_reader(
         known = [*fitting_data(TASKS[task]), "a path"]
         raise UnknownNameError("data", given, known, similar_paths(given)) from None
     kind = TreebankReader if source.is_treebank else OwnFilesReader if source.dataset is None else DatasetReader
-    return kind.of(source, given, TASKS[task], label, usual_label, columns=columns, names=names, other=other)
+    return kind.of(source, given, TASKS[task], label, usual_label, columns=columns, other=other)
