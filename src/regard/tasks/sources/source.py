@@ -1,14 +1,16 @@
 """The base of the kinds of sources: settings, an encoder, encoded sources, batches, and an embedding."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import nn
 
 from regard.inputs import Batch
-from regard.inspection import DrawnInput
 from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from regard.inspection import DrawnInput
 
 __all__ = ["Source"]
 
@@ -97,6 +99,6 @@ class Source(Settings):
         """The (rows, columns) of the items of a source, if they form a grid; else None."""
         return None
 
-    def drawn(self, encoder: Any, source: Any) -> DrawnInput | None:
+    def drawn(self, encoder: Any, source: Any) -> "DrawnInput | None":
         """What a page draws of a source, as the model is given it; None if the names of its items say all."""
         return None
