@@ -23,7 +23,6 @@ from regard.cli.options import (
 )
 from regard.cli.startup import import_torch
 from regard.cli.trusted import load
-from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from regard.datasets import ColumnNames
@@ -90,11 +89,8 @@ def evaluate(
     usual = trained.get("label") or None
     reader = find_reader(data, loaded.kind, label, columns, usual_label=usual, other="regard train {}")
     reader = dataclasses.replace(reader, on_error=raise_with_option if broken is None else broken.add)
-    reader = dataclasses.replace(reader, names=_names_of(loaded, reader, renamed))
-    missing = reader.missing_splits
-    if missing and trained.get("made") == list(missing) and trained.get("name") == reader.name:
-        # Otherwise the training examples would be evaluated, too.
-        reader = dataclasses.replace(reader, made=missing)
+    reader = dataclasses.replace(reader, names=_names_of(loaded, reader, renamed)).split_as(trained)
+    if reader.made:
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
     examples = reader.read(split, getattr(loaded.encoder, "profiles", None))
     check_script(loaded, script)
@@ -103,11 +99,7 @@ def evaluate(
     _tell_of_script(loaded, examples)
     if broken is not None:
         broken.write()
-    # Only these may have several columns of labels; the model itself refuses labels that it doesn't know.
-    if reader.chooses_label and loaded.labels:
-        given = loaded.task.known_targets(examples)
-        what = reader.counts[0] if loaded.task.per_item else "labels"
-        _check_labels(loaded.labels, given if loaded.task.per_item else sorted({*given}), what, reader)
+    reader.check_known(loaded.labels, examples)
     scores = loaded.evaluate(examples)
     if format is Format.json:
         named = _ALL if reader.is_whole else split
@@ -188,18 +180,6 @@ def _names_of(model: Any, data: "SplitsReader", given: str | None) -> "Mapping[s
             err=True,
         )
     return names or None
-
-
-def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "SplitsReader") -> None:
-    """Refuse a column if fewer than half of its labels are the model's; two columns may share a few, such as SYM."""
-    given = [target for target in targets if target is not None]
-    known = sum(target in labels for target in given)
-    if known < len(given) / 2:
-        raise ArgumentError(
-            f"`--label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), "
-            f"but only {known:,} of {len(given):,} {what} of {data.given} have one of them in the column {data.label}."
-            f"{'' if data.names else ' Rename labels by --labels OLD=NEW,...'}"
-        )
 
 
 def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top: int) -> "Page":

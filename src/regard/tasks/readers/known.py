@@ -22,7 +22,7 @@ class DatasetReader(SplitsReader):
             raise UnknownNameError("label", label, known.labels)
         found = cls(source, given, task, label or (usual if usual in known.labels else known.label), **more)
         types = {each: known.target_type_of(each) for each in known.labels}
-        found._refuse_unless((known.target_type_of(found.label or ""),), types)
+        found._check_types((known.target_type_of(found.label or ""),), types)
         return found
 
     @property

@@ -43,7 +43,7 @@ class OwnFilesReader(SplitsReader):
             else [read_graph_folder(self.given, split, encoder=profiles)]
         )
         if examples:
-            self._refuse_unless(_types_of(examples[0]))
+            self._check_types(_types_of(examples[0]))
         return examples
 
     def kinds(self, examples: list[Any]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 from regard.datasets import (
     DATASETS,
@@ -24,23 +24,14 @@ from regard.page.numbers import counted
 from regard.tasks.auxiliary import auxiliary_weights
 from regard.tasks.defaults import default_recipe
 from regard.tasks.named_recipes import recipe_for
+from regard.tasks.readers.suitable import check_types
 from regard.tasks.recipe import Recipe
-from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS
 from regard.tasks.splits import Splits
 from regard.tasks.task import Task
 
-__all__ = ["SplitsReader", "fitting_data"]
+__all__ = ["INPUTS_OF", "SplitsReader"]
 
-# The types of targets (`Dataset.target_type`) in words.
-_SAID = {
-    "items": "a label for each item",
-    "label": "one label",
-    "number": "a number",
-    "labels": "several labels",
-    "text": "a text",
-    "sound": "a sound",
-}
 # The source kinds that read each modality (`Dataset.modality`), the default first.
 INPUTS_OF = {
     "text": ("words", "texts"),
@@ -122,6 +113,16 @@ class SplitsReader:
                 "file after train."
             )
         return dataclasses.replace(self, made=self.missing_splits)
+
+    def split_as(self, about: Mapping[str, Any]) -> Self:
+        """The same data, with the splits that were made of them when a model was trained: it learned from one of them.
+
+        Args:
+            about: the provenance of the model's data, as `about` returned it.
+        """
+        missing = self.missing_splits
+        same = bool(missing) and (about.get("made"), about.get("name")) == (list(missing), self.name)
+        return dataclasses.replace(self, made=missing) if same else self
 
     @property
     def missing_splits(self) -> tuple[str, ...]:
@@ -244,6 +245,30 @@ class SplitsReader:
             return []
         plain = dataclasses.replace(self, names=None)
         return sorted({label for split in self.source.splits or ("train",) for label in labels_of(plain._read(split))})
+
+    def check_known(self, labels: Sequence[str], examples: Sequence[Any]) -> None:
+        """Refuse a column if fewer than half of its labels are a model's; two columns may share a few, such as SYM.
+
+        Of data with one column of labels nothing is refused: the model itself refuses labels that it doesn't know.
+
+        Args:
+            labels: the model's labels; empty if it predicts something else.
+            examples: the examples that it is to be evaluated on.
+
+        Raises:
+            ArgumentError: they are of another column.
+        """
+        if not self.chooses_label or not labels:
+            return
+        given = self.task.known_targets(examples)
+        given, what = (given, self.counts[0]) if self.task.per_item else (sorted({*given}), "labels")
+        known = sum(target in labels for target in given)
+        if known < len(given) / 2:
+            raise ArgumentError(
+                f"`label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), but only "
+                f"{known:,} of {len(given):,} {what} of {self.given} have one of them in the column {self.label}."
+                f"{'' if self.names else ' Rename labels by --labels OLD=NEW,...'}"
+            )
 
     def with_auxiliary(self, recipe: Recipe, splits: Splits, *, must: bool) -> tuple[Recipe, Splits, list[str]]:
         """The splits with the auxiliary targets that a recipe names, and the recipe without those that the data lack.
@@ -401,42 +426,6 @@ class SplitsReader:
     def _reason(self, kind: str) -> str:
         return f"as usual for {self.name}"
 
-    def _refuse_unless(self, types: tuple[str, ...], labels: Mapping[str, str] | None = None) -> None:
-        """Refuse targets of other types than the task's.
-
-        Args:
-            types: what the targets are: a label may also be a text.
-            labels: of data that have several labels, the type of each.
-        """
-        if not self.task.accepts(types):
-            self._refuse(types, labels or {})
-
-    def _refuse(self, types: tuple[str, ...], labels: Mapping[str, str]) -> NoReturn:
-        wanted, found = (" or ".join(_SAID[kind] for kind in kinds) for kinds in (self.task.targets, types))
-        raise ArgumentError(
-            f"`data` must have {wanted} as a source's target, to be for a {self.task.name}, but {self.given} has "
-            f"{found}.{self._step(types, labels)}"
-        )
-
-    def _step(self, types: tuple[str, ...], labels: Mapping[str, str]) -> str:
-        """The option or command to use instead, if there is one."""
-        for label, kind in labels.items():
-            if self.task.accepts((kind,)):
-                return f" Take --label {label}."
-        steps = [self.other.format(task.name) for task in TASKS.values() if task.accepts(types)]
-        # If only one data set suits the task, suggest it.
-        fitting = fitting_data(self.task)
-        if len(fitting) == 1 and labels:
-            steps += [f"--data {name} --label {label}" for name, label in fitting.items()]
-        return f" Take {', or '.join(steps)}."
-
-
-def fitting_data(task: Task) -> dict[str, str]:
-    """The data sets that suit this kind of task: name -> the first suitable label."""
-    found: dict[str, str] = {}
-    for name, known in DATASETS.items():
-        labels = (known.label, *known.labels)
-        label = next((label for label in labels if task.accepts((known.target_type_of(label),))), None)
-        if label is not None:
-            found[name] = label
-    return found
+    def _check_types(self, types: tuple[str, ...], labels: Mapping[str, str] | None = None) -> None:
+        """Refuse targets of other types than the task's, as `check_types`."""
+        check_types(self.task, types, self.given, other=self.other, labels=labels or {})

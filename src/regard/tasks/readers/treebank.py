@@ -28,10 +28,10 @@ class TreebankReader(SplitsReader):
         found = cls(source, given, task, label or usual or source.label, **more)
         if source.dataset is not None:
             # Checked before anything is fetched.
-            found._refuse_unless(("items",))
+            found._check_types(("items",))
         # Find or fetch the files now.
         _ = source.files
-        found._refuse_unless(("items",))
+        found._check_types(("items",))
         return found
 
     @property
