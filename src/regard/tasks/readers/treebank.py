@@ -49,8 +49,9 @@ class TreebankReader(SplitsReader):
         return self.noun
 
     def auxiliary(self, name: str, examples: Sequence[Any]) -> list[Any]:
-        # A broken line is an error here: skipped, it would leave its sentence without the label.
-        other = dataclasses.replace(self, label=name, names=None, on_error=None)
+        # What was skipped is skipped again. Without that a broken line is an error, which no option can skip.
+        skip = (lambda _: None) if self._skipped else None
+        other = dataclasses.replace(self, label=name, names=None, on_error=skip)
         sentences = other.read("train")
         if [each.words for each in sentences] != [each.words for each in examples]:
             # The sentences differ if broken ones were skipped.
