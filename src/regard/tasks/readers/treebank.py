@@ -26,12 +26,9 @@ class TreebankReader(SplitsReader):
     @classmethod
     def of(cls, source: DataSource, given: str, task: Task, label: str | None, usual: str | None, **more: Any) -> Self:
         found = cls(source, given, task, label or usual or source.label, **more)
-        if source.dataset is not None:
-            # Checked before anything is fetched.
-            found._check_types(("items",))
-        # Find or fetch the files now.
-        _ = source.files
+        # Before the files are found or fetched.
         found._check_types(("items",))
+        _ = source.files
         return found
 
     @property
