@@ -29,7 +29,8 @@ from regard.tasks.task import Task
 from regard.tasks.training.batching import batches_by_length
 
 if TYPE_CHECKING:
-    from regard.inspection import Case, Record
+    import regard.inspection
+    from regard.inspection import Record
 
 __all__ = ["SEEN", "Model", "check_sources"]
 
@@ -310,7 +311,7 @@ class Model(Generic[_Given]):
 
         return see(self.case(source, longest=longest), effects=effects)
 
-    def case(self, source: Any, *, longest: int | None = None) -> "Case":
+    def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
         """The model with one source, as `regard.inspection.see` takes it.
 
         Raises:

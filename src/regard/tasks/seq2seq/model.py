@@ -21,7 +21,8 @@ from regard.tasks.seq2seq.network import seq2seq_network
 from regard.tasks.seq2seq.target import TextTarget
 
 if TYPE_CHECKING:
-    from regard.inspection import Case, Record
+    import regard.inspection
+    from regard.inspection import Record
 
 __all__ = ["Seq2SeqModel", "check_texts", "grouped"]
 
@@ -131,7 +132,7 @@ class Seq2SeqModel(Model[TextTarget]):
         check_sources(sources)
         return record_writing(self, sources, longest)
 
-    def case(self, source: Any, *, longest: int | None = None) -> "Case":
+    def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
         from regard.tasks.seq2seq.case import case_of
 
         return case_of(self, source, longest)

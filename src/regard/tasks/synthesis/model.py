@@ -22,7 +22,8 @@ from regard.tasks.synthesis.target import FRAME_ERROR, SpeechTarget
 from regard.tasks.training.batching import batches_by_length
 
 if TYPE_CHECKING:
-    from regard.inspection import Case, Record
+    import regard.inspection
+    from regard.inspection import Record
 
 __all__ = ["SynthesizedSpeech", "Synthesizer"]
 
@@ -70,7 +71,7 @@ class Synthesizer(Model[SpeechTarget]):
     def new_network(cls, recipe: Recipe, encoder: Any, target: SpeechTarget) -> FrameSeq2Seq:
         return synthesis_network(recipe, encoder, target)
 
-    def case(self, source: Any, *, longest: int | None = None) -> "Case":
+    def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
         """Not for sounds.
 
         Raises:
