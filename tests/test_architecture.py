@@ -149,3 +149,15 @@ def test_importing_regard_is_light():
     code = f"import regard, sys; print({heavy} & set(sys.modules) or '')"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == ""
+
+
+def test_training_needs_nothing_of_inspection():
+    """`regard train` doesn't wait for what shows attention, whatever the task and the kind of source."""
+    code = (
+        "import sys, regard.cli.training, regard.tasks.experiment; from regard.tasks import TASKS;"
+        "from regard.tasks.sources import INPUTS;"
+        "print([(task.settings, task.data, task.model) for task in TASKS.values()] and "
+        "[name for name in sys.modules if name.startswith('regard.inspection')])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -12,10 +12,9 @@ import pytest
 import torch
 import typer.main
 
-from regard.cli import training
 from regard.cli.main import main
 from regard.inputs import WordEncoder
-from regard.tasks import Recipe, Tagger
+from regard.tasks import Recipe, Tagger, experiment
 from regard.tasks.network import SourceNetwork
 from regard.tasks.targets import Label
 
@@ -58,9 +57,9 @@ def regard(tmp_path, capsys, monkeypatch):
 @pytest.fixture
 def one_epoch(monkeypatch):
     """`regard train` ends after one epoch, whatever the recipe that it chose: for what is said of that choice."""
-    real = training.train
+    real = experiment.train
 
     def train(*examples, recipe, **more):
         return real(*examples, recipe=dataclasses.replace(recipe, epochs=1), **more)
 
-    monkeypatch.setattr(training, "train", train)
+    monkeypatch.setattr(experiment, "train", train)

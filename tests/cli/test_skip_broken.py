@@ -9,8 +9,8 @@ from small_recipe import RECIPE
 from regard import load
 from regard.cli.broken_lines import BrokenLines
 from regard.cli.main import main
-from regard.cli.task_data import TaskData
-from regard.errors import DataError
+from regard.errors import ArgumentError, DataError
+from regard.tasks.readers import find_reader
 
 OPTION = "To leave out what is broken: --skip-broken FILE."
 
@@ -89,9 +89,9 @@ def test_a_file_of_broken_lines_alone_is_an_error(folder, tmp_path, capsys):
     assert "none.csv: every line of it is broken. The first is line 2: a row must have" in capsys.readouterr().err
     pytest.importorskip("conllu")
     (tmp_path / "none.conllu").write_text("1 I\n\n1 you\n", "utf-8")
-    data = TaskData.find("tagger", str(tmp_path / "none.conllu"))
+    data = find_reader(str(tmp_path / "none.conllu"), "tagger")
     with pytest.raises(DataError, match=r"none.conllu: every line of it is broken. The first is line 1: a line must"):
-        dataclasses.replace(data, broken=BrokenLines(str(tmp_path / "list.jsonl"))).read("test")
+        dataclasses.replace(data, on_error=BrokenLines(str(tmp_path / "list.jsonl")).add).read("test")
 
 
 def test_what_has_no_line_is_an_error_all_the_same(folder, tmp_path, capsys):
@@ -185,9 +185,30 @@ def test_files_in_folders_of_classes_are_left_out(tmp_path, capsys):
     assert main(words) == 1
     assert f"notes.txt: it is neither a sound nor a picture. {OPTION}" in capsys.readouterr().err
     broken = BrokenLines(str(tmp_path / "list.jsonl"))
-    data = dataclasses.replace(TaskData.find("classifier", str(tmp_path / "shapes")), broken=broken)
+    data = dataclasses.replace(find_reader(str(tmp_path / "shapes"), "classifier"), on_error=broken.add)
     assert len(data.read("train")) == 4
     broken.write()
     assert "1 file can't be used and was skipped, such as " in capsys.readouterr().err
     (row,) = listed(tmp_path / "list.jsonl")
     assert (row["line"], row["reason"]) == (None, "it is neither a sound nor a picture.")
+
+
+def test_a_sentence_that_is_skipped_is_skipped_in_auxiliary_labels_too(tmp_path):
+    pytest.importorskip("conllu")
+    rows = ["1\tI\t_\tPRON\tx1\t_\t0\troot\t_\t_", "2\tsaw\t_\tVERB\tx2\t_\t0\troot\t_\t_"]
+    whole = "\n".join(rows) + "\n\n"
+    path, broken = tmp_path / "some.conllu", BrokenLines(str(tmp_path / "list.jsonl"))
+    path.write_text(whole + "1 oops\n\n" + whole, "utf-8")
+    data = dataclasses.replace(find_reader(str(path), "tagger"), on_error=broken.add)
+    examples = data.read("train")
+    assert (len(examples), len(broken)) == (2, 1)
+    assert data.auxiliary("xpos", examples) == [("x1", "x2")] * 2
+    # One that has no auxiliary label alone is there, so that it can't be skipped.
+    path.write_text(whole + "1 oops\n\n" + whole.replace("x2", "_"), "utf-8")
+    data = dataclasses.replace(data)
+    with pytest.raises(ArgumentError, match="`auxiliary` must be known of the same sentences as upos"):
+        data.auxiliary("xpos", data.read("train"))
+    path.write_text(whole + whole.replace("x2", "_"), "utf-8")
+    data = dataclasses.replace(data)
+    with pytest.raises(DataError, match=r"some\.conllu, line 5: the word 'saw' has no XPOS"):
+        data.auxiliary("xpos", data.read("train"))

@@ -7,9 +7,9 @@ from unittest import mock
 import pytest
 
 from regard.cli.main import main
-from regard.cli.task_data import TaskData
 from regard.datasets import DATASETS, SPLITS, read_graph_folder
 from regard.tasks import NAMED_RECIPES, bundled, load
+from regard.tasks.readers import find_reader
 from regard.tasks.training.loop import Loop
 
 SENTENCES = [
@@ -216,7 +216,7 @@ def test_every_recipe_reads_its_own_data(name, request):
     if DATASETS[named.data].is_treebank:
         # A treebank is looked for at once, and would be fetched.
         request.getfixturevalue("real_data")
-    found = TaskData.find(named.recipe.task.kind, named.data, named.label)
+    found = find_reader(named.data, named.recipe.task.kind, named.label)
     assert named.recipe.input.kind in found.kinds([])
 
 
@@ -273,7 +273,7 @@ def test_a_single_treebank_is_split_with_what_is_learned_beside(tmp_path, recipe
     words = ["train", "tagger", "--data", str(path), "--recipe", str(recipe), "--out", str(out), "--device", "cpu"]
     assert main(words) == 0
     assert "40 examples split by a hash of each source" in capsys.readouterr().err
-    data = TaskData.find("tagger", str(path)).with_splits()
+    data = find_reader(str(path), "tagger").with_splits()
     examples = data.read("train")
     assert load(out).about["data"]["splits"]["train"] == {"sentences": len(examples), "words": 2 * len(examples)}
     assert data.auxiliary("xpos", examples) == [("xPRON", "xVERB")] * len(examples)
@@ -337,7 +337,7 @@ def test_a_graph_of_ones_own_is_for_a_tagger(tmp_path, capsys):
     people = "".join(f"{place},cook,{place % 2},{split}\n" for place, split in enumerate(SPLITS * 2))
     (tmp_path / "profiles.csv").write_text(f"name,job,label,split\n{people}", encoding="utf-8")
     (tmp_path / "edges.csv").write_text("0,1\n1,2\n3,4\n", encoding="utf-8")
-    found = TaskData.find("tagger", str(tmp_path))
+    found = find_reader(str(tmp_path), "tagger")
     (train,) = found.read("train")
     assert found.kinds([train]) == ("graphs",)
     # Evaluated elsewhere, a job that training never had is none of those that it had.

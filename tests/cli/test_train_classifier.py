@@ -11,9 +11,9 @@ import pytest
 
 from regard import load
 from regard.cli.main import main
-from regard.cli.task_data import TaskData
 from regard.datasets import BinaryLabels, Example, sentiment
 from regard.errors import ArgumentError
+from regard.tasks.readers import find_reader
 
 ROWS = [("good not bad", "yes"), ("bad not good", "no"), ("good and bad", "yes"), ("bad and good", "no")]
 RECIPE = {
@@ -122,7 +122,7 @@ def reviews(tmp_path):
 def test_a_single_table_is_split_and_judged_on_what_it_was_not_trained_on(start_briefly, reviews, tmp_path, capsys):
     assert main(start_briefly("--data", str(reviews), "--out", str(tmp_path / "new"), "--final")) == 0
     err = capsys.readouterr().err
-    data = TaskData.find("classifier", str(reviews)).with_splits()
+    data = find_reader(str(reviews), "classifier").with_splits()
     splits = {split: data.read(split) for split in data.splits}
     counts = ", ".join(f"{len(examples)} {split}" for split, examples in splits.items())
     assert f"reviews.csv: 50 examples split by a hash of each source, duplicates together: {counts}." in err
@@ -192,7 +192,7 @@ def test_each_kind_of_single_file_is_split(trained, tmp_path, ending):
         for n in range(40):
             (path / "ab"[n % 2]).mkdir(parents=True, exist_ok=True)
             pillow.new("L", (4, 5), n).save(path / "ab"[n % 2] / f"{n}.png")
-    data = TaskData.find("seq2seq" if ending == "tsv" else "classifier", str(path)).with_splits()
+    data = find_reader(str(path), "seq2seq" if ending == "tsv" else "classifier").with_splits()
     splits = [data.read(split) for split in data.splits]
     assert len(splits) == 3
     assert all(splits)
@@ -298,7 +298,7 @@ def test_known_data_have_no_columns_to_name(given):
     task = "tagger" if given == "ud-english-ewt" else "classifier"
     # Before anything is downloaded.
     with pytest.raises(ArgumentError, match=rf"`columns` \(--column\) must be left out for {given}, but are there"):
-        TaskData.find(task, given, columns={"text": "review"})
+        find_reader(given, task, columns={"text": "review"})
 
 
 def test_a_tagger_has_no_columns_to_name(capsys):
@@ -355,7 +355,7 @@ def test_auxiliary_answers_that_the_data_lack(trained, tmp_path, capsys):
 def test_auxiliary_answers_of_a_data_set_by_name(monkeypatch, phrases):
     real = sentiment.read_phrases
     monkeypatch.setattr(sentiment, "read_phrases", lambda *given, **more: islice(real(*given, **more), phrases))
-    data = TaskData.find("classifier", "sst2-phrases")
+    data = find_reader("sst2-phrases", "classifier")
     examples = data.read("train")
     degrees = dict(zip((each.source for each in examples), data.auxiliary("degree", examples), strict=True))
     assert {text: degrees[text] for text in ("gorgeously", "a", "bad")} == {
@@ -462,5 +462,5 @@ def test_what_the_data_were_taken_for_is_said(tmp_path):
         ("classifier", several, "words", "1 text -> 2 questions; input: words"),
         ("seq2seq", [Example("a", "b")], "texts", "1 text -> texts; input: texts, because of the column `review`."),
     ):
-        data = TaskData(task, str(tmp_path), "mine", None, None, {"text": "review"})
+        data = find_reader(str(tmp_path), task, columns={"text": "review"})
         assert data.summary(examples, kind).startswith(said)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from regard.errors import ArgumentError, DataError, DivergedError, RegardError
 from regard.lab.compare import compare
 from regard.lab.results import read_runs
 from regard.page import as_text
-from regard.tasks import Recipe, Tagger, load
+from regard.tasks import Recipe, Tagger, experiment, load
 from regard.tasks.training.lock import LOCK, locked
 
 TESTS = Path(__file__).parent.parent
@@ -66,10 +67,10 @@ def quick(ended, monkeypatch):
         called.append(recipe)
         model = load(trained[recipe.network])
         if out is not None:
-            model.save(out / "model")
+            shutil.copytree(trained[recipe.network], out, dirs_exist_ok=True)
         return model
 
-    monkeypatch.setattr(module, "train", train)
+    monkeypatch.setattr(experiment, "train", train)
     return called
 
 
@@ -143,7 +144,7 @@ def test_the_models_score_as_reported(ended):
 def test_the_same_call_again_runs_nothing_and_reads_no_test(ended, reads, monkeypatch):
     folder = ended.folder.parent
     before, runs = held(folder), tried(folder)
-    monkeypatch.setattr(module, "train", None)
+    monkeypatch.setattr(experiment, "train", None)
     again = compare(sentences(3), sentences(), VARY, out=folder, test=TEST, **TWO)
     assert (again.winner, again.test, again.recipe) == (ended.winner, ended.test, ended.recipe)
     assert held(folder) == before
@@ -176,7 +177,7 @@ def test_test_is_read_once_by_the_winner_and_the_default(tmp_path, quick, reads)
 )
 def test_a_run_that_failed_is_run_again_and_no_other(tmp_path, quick, monkeypatch, fails_at):
     """The first call of `train` measures the time, the others are runs."""
-    train, calls = module.train, []
+    train, calls = experiment.train, []
 
     def failing(*examples, **options):
         calls.append(options["recipe"])
@@ -184,7 +185,7 @@ def test_a_run_that_failed_is_run_again_and_no_other(tmp_path, quick, monkeypatc
             raise RegardError("the disk is full")
         return train(*examples, **options)
 
-    monkeypatch.setattr(module, "train", failing)
+    monkeypatch.setattr(experiment, "train", failing)
     with pytest.raises(RegardError, match="the disk is full"):
         compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=TEST, **SHORT)
     assert not (tmp_path / "out" / "recipe.json").exists()
@@ -223,7 +224,7 @@ def test_it_may_stop_between_the_last_round_and_test(tmp_path, quick, monkeypatc
     runs = tried(tmp_path / "out")
     assert (len(runs), reads) == (4, [])
     monkeypatch.setattr(module, "load", loaded)
-    monkeypatch.setattr(module, "train", None)
+    monkeypatch.setattr(experiment, "train", None)
     done = compare(sentences(), sentences(), VARY, out=tmp_path / "out", test=TEST, **SHORT)
     assert tried(tmp_path / "out") == runs
     assert len(reads) == sum(len(each) for each in done.test.values()) > 0
@@ -327,14 +328,14 @@ WHY = "the loss became nan in epoch 1, batch 1"
 @pytest.fixture
 def diverging(quick, monkeypatch):
     """`diverging(rule)`: the training of the recipes for which this is true diverges."""
-    train, rules = module.train, []
+    train, rules = experiment.train, []
 
     def trained(*examples, recipe, **options):
         if any(rule(recipe) for rule in rules):
             raise DivergedError(WHY, "Try a smaller `learning_rate` than 0.03.")
         return train(*examples, recipe=recipe, **options)
 
-    monkeypatch.setattr(module, "train", trained)
+    monkeypatch.setattr(experiment, "train", trained)
     return rules.append
 
 
@@ -474,7 +475,7 @@ def test_other_examples_for_test_are_refused(ended):
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "train", None)
+    monkeypatch.setattr(experiment, "train", None)
     for name in ("held", "file"):
         (tmp_path / name).mkdir() if name == "held" else (tmp_path / name).touch()
     (tmp_path / "held" / "novel.txt").touch()

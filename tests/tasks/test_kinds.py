@@ -1,11 +1,16 @@
 """Each kind of task and of source is known wherever kinds are told apart: a forgotten place is named here."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
+import torch
 
+from regard.datasets import BinaryLabels
+from regard.inputs import Graph, Sound
 from regard.tasks import TASKS, Recipe
 from regard.tasks.card import model_card
+from regard.tasks.defaults import task_of
 from regard.tasks.model import Model
 from regard.tasks.sources import INPUTS
 
@@ -18,8 +23,39 @@ def test_what_a_task_names_is_there(task):
     assert {"objective", "model"} <= {*dir(task.data)}
     fields = {each.name for each in dataclasses.fields(Recipe)}
     assert {*task.settings.architectures.fixed} <= fields
-    for settings in task.defaults.values():
-        assert {*settings} <= fields
+    for source in INPUTS:
+        assert {*task.defaults(source)} <= fields
+
+
+@pytest.mark.parametrize(
+    ("kind", "pairs"),
+    [
+        ("tagger", [(["I", "saw"], ["PRON", None])]),
+        ("tagger", [(Path("a.wav"), (1.0, 2.0))]),
+        ("tagger", [(Graph(torch.eye(2), torch.tensor([[0], [1]])), (1, 0))]),
+        ("classifier", [("CCO", (1, None)), ("C", (0, 1))]),
+        ("classifier", [("CCO", BinaryLabels((None, None), ("a", "b")))]),
+        ("classifier", [("a", None), ("b", 1.5)]),
+        ("classifier", [("a", "x"), ("b", "x")]),
+        ("classifier", [("a", None)]),
+        ("classifier", []),
+        ("seq2seq", [("hi", "salut"), ("yes", "oui"), ("no", None)]),
+        ("synthesis", [("one", Path("one.wav"))]),
+        ("synthesis", [("one", None), ("two", Sound(torch.zeros(1, 8), rate=8000))]),
+    ],
+)
+def test_each_target_suits_one_task(kind, pairs):
+    """Whatever the order of the registry."""
+    assert [name for name, task in TASKS.items() if task.suits(pairs)] == [kind] == [task_of(pairs)]
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_a_target_is_accepted_by_its_type(task):
+    assert [task.accepts((each,)) for each in ("items", "label", "number", "labels", "text", "sound")] == [
+        each in task.targets for each in ("items", "label", "number", "labels", "text", "sound")
+    ]
+    assert task.accepts(("sound", task.targets[0]))
+    assert not task.accepts(())
 
 
 @pytest.mark.parametrize("source", INPUTS)

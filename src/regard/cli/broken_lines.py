@@ -34,11 +34,6 @@ class BrokenLines:
         self._read = 0
         self._check()
 
-    def first(self, path: object) -> DataError | None:
-        """The error of the first skipped line of a file; None if none was skipped."""
-        found = ((line, reason) for file, line, reason in self._found if file == str(path))
-        return next((DataError(reason, path=path, line=line) for line, reason in found), None)
-
     def __len__(self) -> int:
         return len(self._found)
 

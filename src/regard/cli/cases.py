@@ -58,8 +58,7 @@ def cases_of(model: str, *, origin: str = "", longest: int | None = None) -> Cas
 def _own(name: str, origin: str, longest: int | None) -> Cases:
     model = load(name)
     source = model.recipe.input
-    words = model.kind == "tagger" and source.kind == "words"
-    way = Tagging if words else Predicting
+    way = Tagging if model.task.command(source.kind) == "tag" else Predicting
     reading = way(lambda line: model, Show(None, None, 0), origin, watch=False, live=False)
 
     def case(text: str) -> Case:

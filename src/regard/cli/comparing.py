@@ -13,7 +13,6 @@ from regard.cli.comparison_options import ComparisonOptions
 from regard.cli.console import output_console
 from regard.cli.figure_file import FigureFile
 from regard.cli.options import Format
-from regard.cli.task_data import TaskData
 from regard.datasets import DATASETS, find_source
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths
@@ -21,13 +20,14 @@ from regard.lab.compare import compare
 from regard.page import Chart, Page, Prose, show
 from regard.tasks import RECIPES, TASKS, Recipe
 from regard.tasks.auxiliary import auxiliary_weights
+from regard.tasks.readers import SplitsReader, find_reader
 
 __all__ = ["compare_and_show", "find_data", "usual_of"]
 
 
 def find_data(
     data: str, task: str | None, label: str | None, column: Sequence[str] | None, *, by_recipe: bool = False
-) -> TaskData:
+) -> SplitsReader:
     """The data for a task, which follows from the targets if it isn't given; `by_recipe`: a recipe says so.
 
     Raises:
@@ -54,27 +54,17 @@ def find_data(
             why = why or error
             continue
         # Texts that don't repeat are targets to write, no labels.
-        meant = (
-            found.usual_recipe(examples).task.kind if found.known is not None or found.is_treebank else _meant(examples)
-        )
+        meant = found.meant_task(examples)
         return found if meant == each else find_data(data, meant, label, column)
     raise why or ArgumentError(f"`DATA` must hold examples with targets, but {data} holds none.")
 
 
-def _found(task: str, data: str, label: str | None, column: Sequence[str] | None, other: str) -> TaskData:
-    found = TaskData.find(task, data, label, column_names(column), other=other).with_splits()
-    return dataclasses.replace(found, can_skip=False)
-
-
-def _meant(examples: list[Any]) -> str:
-    from regard.tasks.defaults import task_of
-    from regard.tasks.examples import as_pairs
-
-    return task_of(as_pairs(examples))
+def _found(task: str, data: str, label: str | None, column: Sequence[str] | None, other: str) -> SplitsReader:
+    return find_reader(data, task, label, column_names(column), other=other).with_splits()
 
 
 def compare_and_show(
-    found: TaskData,
+    found: SplitsReader,
     given: Recipe | None,
     vary: Mapping[str, Sequence[Any]],
     options: ComparisonOptions,
@@ -98,8 +88,8 @@ def compare_and_show(
     # Read now, so that a broken line is reported before hours of training; evaluated at the end.
     test = found.read("test") if "test" in found.splits else None
     recipe = found.usual_recipe(examples) if given is None else given
-    if recipe.task.kind != found.task:
-        raise ArgumentError(f"`--recipe` must be a {found.task}'s, but is a {recipe.task.kind}'s. Leave it out.")
+    if recipe.task.kind != found.task.name:
+        raise ArgumentError(f"`--recipe` must be a {found.task.name}'s, but is a {recipe.task.kind}'s. Leave it out.")
     if auxiliary_weights(recipe):
         recipe = dataclasses.replace(recipe, task=dataclasses.replace(recipe.task, auxiliary={}))
         typer.echo("The recipe is used without its auxiliary labels.", err=True)

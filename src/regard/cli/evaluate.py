@@ -23,15 +23,16 @@ from regard.cli.options import (
 )
 from regard.cli.startup import import_torch
 from regard.cli.trusted import load
-from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from regard.cli.task_data import TaskData
     from regard.datasets import ColumnNames
     from regard.page import Page
     from regard.tasks import Evaluation
+    from regard.tasks.readers import SplitsReader
 
 __all__ = ["converted", "evaluate"]
+
+_ALL = "all"  # the name of the split, for data that are read as a whole
 
 
 def evaluate(
@@ -72,67 +73,46 @@ def evaluate(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.broken_lines import BrokenLines
+    from regard.cli.broken_lines import BrokenLines, raise_with_option
     from regard.cli.columns import column_names
     from regard.cli.console import output_console
     from regard.cli.model_checks import check_script
-    from regard.cli.task_data import ALL, TaskData
     from regard.page import show
     from regard.page.numbers import counted
-    from regard.tasks.targets import Label
+    from regard.tasks.readers import find_reader
 
     broken = None if skip_broken is None else BrokenLines(skip_broken, force=force)
     loaded = load(model)
     columns = _columns_of(loaded, data, column_names(column))
-    found = TaskData.find(loaded.kind, data, label or _label_of(loaded, data), columns)
-    found = dataclasses.replace(found, broken=broken)
-    found = dataclasses.replace(found, names=_names_of(loaded, found, renamed))
     trained = loaded.about.get("data", {})
-    if found.missing_splits and trained.get("made") == list(found.missing_splits) and trained.get("name") == found.name:
-        # Otherwise the training examples would be evaluated, too.
-        found = dataclasses.replace(found, made=found.missing_splits)
+    # Of users' own tables, which have one label only, it is the columns that are remembered.
+    usual = trained.get("label") or None
+    reader = find_reader(data, loaded.kind, label, columns, usual_label=usual, other="regard train {}")
+    reader = dataclasses.replace(reader, on_error=raise_with_option if broken is None else broken.add)
+    reader = dataclasses.replace(reader, names=_names_of(loaded, reader, renamed)).split_as(trained)
+    if reader.made:
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
-    examples = found.read(split, getattr(loaded.encoder, "profiles", None))
+    examples = reader.read(split, getattr(loaded.encoder, "profiles", None))
     check_script(loaded, script)
     if script is not None:
         examples = [converted(each, script) for each in examples]
     _tell_of_script(loaded, examples)
     if broken is not None:
         broken.write()
-    # Only these may have several columns of labels; the model itself refuses labels that it doesn't know.
-    if found.is_treebank or found.known is not None:
-        if labels := getattr(loaded, "labels", ()):
-            items = [target for each in examples for target in (each.labels if found.is_treebank else each.target)]
-            _check_labels(labels, items, "words" if found.is_treebank else "items", found)
-        elif isinstance(loaded.target, Label):
-            _check_labels(loaded.target.names, sorted({each.target for each in examples} - {None}), "labels", found)
+    reader.check_known(loaded.labels, examples)
     scores = loaded.evaluate(examples)
     if format is Format.json:
-        named = ALL if found.is_whole else split
-        about = {"model": loaded.name, "data": data, "split": named, "label": found.label, "columns": found.columns}
-        if found.names:
-            about["renamed"] = dict(found.names)
+        named = _ALL if reader.is_whole else split
+        about = {"model": loaded.name, "data": data, "split": named, "label": reader.label, "columns": reader.columns}
+        if reader.names:
+            about["renamed"] = dict(reader.names)
         about |= {**scores.to_json(), "seconds": round(scores.seconds or 0.0, 3)}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
-    noun = "sentence" if found.is_treebank else "example"
-    what = f"all {counted(len(examples), noun)} of {data}" if found.is_whole else f"{data}, {split}"
+    what = f"all {counted(len(examples), reader.noun)} of {data}" if reader.is_whole else f"{data}, {split}"
     title = f"{loaded.name} on {what}"
-    if scores.labels:
-        page = _labels_page(title, scores, ("words", "sentences") if found.is_treebank else ("items", "sources"), top)
-    else:
-        page = _page(title, loaded, scores, top)
+    page = _labels_page(title, scores, reader.counts, top) if scores.labels else _page(title, loaded, scores, top)
     show(page, output_console(width=width, colour=color), plain=plain)
-
-
-def _label_of(model: Any, data: str) -> str | None:
-    """The label that the model was trained to predict, if the data have it; users' own tables have one label only."""
-    from regard.datasets import match_source
-
-    wanted = model.about.get("data", {}).get("label") or None
-    source = match_source(data)
-    asked = source is None or source.is_treebank or (source.dataset is not None and wanted in source.dataset.labels)
-    return wanted if asked else None
 
 
 def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
@@ -183,14 +163,14 @@ def _tell_of_script(model: Any, examples: Sequence[Any]) -> None:
         )
 
 
-def _names_of(model: Any, data: "TaskData", given: str | None) -> "Mapping[str, str] | None":
+def _names_of(model: Any, data: "SplitsReader", given: str | None) -> "Mapping[str, str] | None":
     """The renamed labels that were given, else those of the model's training, if they occur in the data."""
     from regard.datasets import parse_label_names
 
     if given is not None:
         return parse_label_names(given)
     remembered = model.about.get("data", {}).get("renamed")
-    if not remembered or data.known is not None:
+    if not remembered or data.source.dataset is not None:
         return None
     names = {label: name for label, name in remembered.items() if label in data.labels}
     if names:
@@ -200,18 +180,6 @@ def _names_of(model: Any, data: "TaskData", given: str | None) -> "Mapping[str, 
             err=True,
         )
     return names or None
-
-
-def _check_labels(labels: Sequence[str], targets: Sequence[Any], what: str, data: "TaskData") -> None:
-    """Refuse a column if fewer than half of its labels are the model's; two columns may share a few, such as SYM."""
-    given = [target for target in targets if target is not None]
-    known = sum(target in labels for target in given)
-    if known < len(given) / 2:
-        raise ArgumentError(
-            f"`--label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), "
-            f"but only {known:,} of {len(given):,} {what} of {data.given} have one of them in the column {data.label}."
-            f"{'' if data.names else ' Rename labels by --labels OLD=NEW,...'}"
-        )
 
 
 def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top: int) -> "Page":

@@ -26,7 +26,7 @@ from regard.lab.study import Claim, Setting, Study
 from regard.page import Page, as_html
 from regard.page.numbers import counted
 from regard.progress import Progress, choose_progress
-from regard.tasks import Recipe, default_recipe, load, train
+from regard.tasks import Experiment, Recipe, Splits, default_recipe, load
 from regard.tasks.examples import as_pairs, digest_pairs
 from regard.tasks.measure import Measure
 from regard.tasks.training.lock import LOCK, locked
@@ -66,13 +66,12 @@ class CandidateRun:
 
     Args:
         recipe: the default recipe.
-        examples, dev: as in `regard.train`.
+        splits: the examples of train and dev.
         folder: where the runs of the last round keep their models.
     """
 
     recipe: Recipe
-    examples: Sequence[Any] = field(repr=False)
-    dev: Sequence[Any] = field(repr=False)
+    splits: Splits
     folder: Path
 
     def __call__(self, setting: Setting, seed: int) -> dict[str, float]:
@@ -85,12 +84,12 @@ class CandidateRun:
         out = self.folder / setting["keep"] / str(seed) if setting["keep"] else None
         # A run that was killed goes on after its last epoch.
         resume = out is not None and RunFolder(out).begun()
-        model = train(self.examples, self.dev, recipe=recipe, out=out, resume=resume, progress="none")
-        found = model.evaluate(self.dev)
+        trained = Experiment(recipe, self.splits, out).run(resume=resume, progress="none")
+        found = trained.evaluations["dev"]
         if not math.isfinite(found.score):
             # The last update of an epoch is followed by no loss that would show it.
             raise DivergedError(f"the {found.measure} on dev is {found.score}", _SMALLER)
-        return {found.measure: found.score, "parameters": model.parameters}
+        return {found.measure: found.score, "parameters": trained.model.parameters}
 
 
 def compare(
@@ -160,10 +159,10 @@ def compare(
         if killed:
             show.note(f"Note: {killed} trained here before, and was killed.")
         state = _state(folder, identity)
-        call = CandidateRun(recipe, examples, dev, folder / "runs")
+        call = CandidateRun(recipe, Splits(examples, dev), folder / "runs")
         if not state:
             show.note("The default recipe's first epoch says how long the others may take.")
-            state = _planned(call, known, seeds, count, identity, show, halving=halving, minutes=minutes)
+            state = _planned(call, known, identity, count, show)
             write_json(folder / _STATE, state)
         measure = Measure(**state["measure"])
         path, rounds, left = folder / "runs.jsonl", [], list(known)
@@ -244,18 +243,14 @@ def _state(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
 def _planned(
     call: CandidateRun,
     known: Mapping[str, dict[str, Any]],
-    seeds: int,
-    processes: int,
     identity: Mapping[str, Any],
+    processes: int,
     show: Progress,
-    *,
-    halving: bool,
-    minutes: float | None,
 ) -> dict[str, Any]:
     """Plan the rounds, after one epoch of the default recipe, or of the first candidate that doesn't diverge in it."""
-    count, epochs = len(known), call.recipe.epochs
+    count, epochs, seeds, minutes = len(known), call.recipe.epochs, identity["seeds"], identity["minutes"]
     measure, each = _timed(call, known, show)
-    if not halving:
+    if not identity["halving"]:
         rungs = [Rung(count, epochs, seeds)]
     elif minutes is None:
         rungs = plan_rungs(count, epochs, seeds)
@@ -276,13 +271,12 @@ def _timed(call: CandidateRun, known: Mapping[str, dict[str, Any]], show: Progre
         start = time.perf_counter()
         try:
             recipe = dataclasses.replace(changed(call.recipe, changes), epochs=1)
-            model = train(call.examples, call.dev, recipe=recipe, progress="none")
+            trained = Experiment(recipe, call.splits).run(progress="none")
         except DivergedError as error:
             why = why or error.reason
             show.note(f"{name} diverged: {error.reason}.")
             continue
-        model.evaluate(call.dev)
-        return model.measure, time.perf_counter() - start
+        return trained.model.measure, time.perf_counter() - start
     raise _all_diverged(len(known), why)
 
 

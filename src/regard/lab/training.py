@@ -1,4 +1,4 @@
-"""Train a recipe in a study, and measure the model."""
+"""Train a recipe in a study, and measure the model on one set of examples or on several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,9 +10,9 @@ from jaxtyping import Int64, UInt8
 from torch import Tensor
 
 from regard.errors import UnknownNameError
-from regard.tasks import Recipe, train
+from regard.tasks import Experiment, Recipe, Splits
 
-__all__ = ["first_examples", "real_digits", "train_and_measure"]
+__all__ = ["first_examples", "real_digits", "train_and_measure", "train_and_measure_each"]
 
 
 def train_and_measure(
@@ -45,9 +45,47 @@ def train_and_measure(
         >>> sorted(found), found["accuracy"]
         (['accuracy', 'parameters'], 0.75)
     """
-    model = train(examples, dev, recipe=replace(recipe, seed=seed, **(changes or {})), progress="none")
-    found = model.evaluate(dev if evaluate is None else evaluate)
+    trained = _experiment(recipe, examples, dev, seed, changes or {}).run(progress="none")
+    model, found = trained.model, trained.evaluations["dev"]
+    if evaluate is not None:
+        found = model.evaluate(evaluate)
     return {found.measure: found.score, "parameters": model.parameters}
+
+
+def train_and_measure_each(
+    recipe: Recipe,
+    examples: Sequence[Any],
+    dev: Sequence[Any],
+    seed: int,
+    changes: Mapping[str, Any],
+    tests: Mapping[int, Sequence[Any]],
+) -> dict[str, Any]:
+    """As `train_and_measure`, with a score for each of several sets.
+
+    Args:
+        recipe, examples, dev, seed, changes: as in `train_and_measure`.
+        tests: the sets by the value, such as a length, that they have in common.
+
+    Returns:
+        the name of the measure with the score of each set by its value, and the number of parameters.
+
+    Example:
+        >>> pairs = [(["the", "saw"], ["DET", "NOUN"]), (["I", "see"], ["PRON", "VERB"])]
+        >>> recipe = Recipe(input={"features": {"minimum_count": 1}}, width=16, epochs=20, patience=20)
+        >>> found = train_and_measure_each(recipe, pairs, pairs, 0, {}, {1: pairs[:1], 2: pairs[1:]})
+        >>> found["accuracy"]
+        {1: 1.0, 2: 1.0}
+    """
+    model = _experiment(recipe, examples, dev, seed, changes).run(progress="none").model
+    found = {value: model.evaluate(test) for value, test in tests.items()}
+    measure = next(iter(found.values())).measure
+    return {measure: {value: each.score for value, each in found.items()}, "parameters": model.parameters}
+
+
+def _experiment(
+    recipe: Recipe, examples: Sequence[Any], dev: Sequence[Any], seed: int, changes: Mapping[str, Any]
+) -> Experiment:
+    return Experiment(replace(recipe, seed=seed, **changes), Splits(examples, dev))
 
 
 @cache

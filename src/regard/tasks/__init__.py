@@ -11,13 +11,16 @@ if typing.TYPE_CHECKING:
     from regard.tasks.classifier.model import Classifier
     from regard.tasks.defaults import default_recipe
     from regard.tasks.evaluation import Evaluation, LabelScore
+    from regard.tasks.experiment import Experiment, Trained
     from regard.tasks.loading import bundled, load
     from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
     from regard.tasks.prediction import Prediction
+    from regard.tasks.readers import read_splits
     from regard.tasks.recipe import Recipe
     from regard.tasks.registry import TASKS
     from regard.tasks.seq2seq.generation import GeneratedText
     from regard.tasks.seq2seq.model import Seq2SeqModel
+    from regard.tasks.splits import Splits
     from regard.tasks.synthesis.model import SynthesizedSpeech, Synthesizer
     from regard.tasks.tagger.model import TaggedWord, Tagger
     from regard.tasks.task import Task
@@ -28,13 +31,16 @@ _PLACES = {
     "classifier.model": ("Classifier",),
     "defaults": ("default_recipe",),
     "evaluation": ("Evaluation", "LabelScore"),
+    "experiment": ("Experiment", "Trained"),
     "loading": ("bundled", "load"),
     "named_recipes": ("NAMED_RECIPES", "RECIPES", "NamedRecipe", "recipe_for"),
     "prediction": ("Prediction",),
+    "readers": ("read_splits",),
     "recipe": ("Recipe",),
     "registry": ("TASKS",),
     "seq2seq.generation": ("GeneratedText",),
     "seq2seq.model": ("Seq2SeqModel",),
+    "splits": ("Splits",),
     "synthesis.model": ("SynthesizedSpeech", "Synthesizer"),
     "tagger.model": ("TaggedWord", "Tagger"),
     "task": ("Task",),
@@ -48,20 +54,24 @@ __all__ = [
     "TASKS",
     "Classifier",
     "Evaluation",
+    "Experiment",
     "GeneratedText",
     "LabelScore",
     "NamedRecipe",
     "Prediction",
     "Recipe",
     "Seq2SeqModel",
+    "Splits",
     "SynthesizedSpeech",
     "Synthesizer",
     "TaggedWord",
     "Tagger",
     "Task",
+    "Trained",
     "bundled",
     "default_recipe",
     "load",
+    "read_splits",
     "recipe_for",
     "train",
 ]

@@ -8,7 +8,6 @@ from torch import Tensor
 from regard.errors import ArgumentError
 from regard.inspection import Case, LayerRecord, Seen
 from regard.tasks.recording import drawn_input, side_by_side
-from regard.tasks.targets import Label, MultiLabel
 
 if TYPE_CHECKING:
     from regard.tasks.model import Model
@@ -28,9 +27,9 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         raise ArgumentError(f"a source must have a {kind.noun} or more, but {source!r:.40} has none.")
     names = tuple(kind.names(model.encoder, source))
     batch = kind.batch(model.encoder, [item]).to(next(network.parameters()).device)
-    questions = isinstance(target, MultiLabel)
+    questions = target.questions
     if questions:
-        places = tuple((name, None) for name in target.names)
+        places = tuple((name, None) for name in questions)
     elif network.pooling is not None:
         places = (("the whole", None),)
     else:
@@ -42,7 +41,7 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
             return torch.stack([1 - values, values], dim=-1)
         return values.unflatten(0, (-1, len(places)))
 
-    classes = ("no", "yes") if questions else target.names if isinstance(target, Label) else ()
+    classes = ("no", "yes") if questions else target.labels
     return Case(
         model.name,
         network,

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from regard.datasets import BinaryLabels
 from regard.errors import ArgumentError, UnknownNameError
-from regard.inputs import Graph, Sound
 from regard.tasks.examples import as_pairs, spread
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
@@ -55,8 +52,8 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         usual = TASKS[task].text_source
         input = usual if INPUTS[kinds[0]].is_text and usual in kinds else kinds[0]
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
-    kind, defaults = INPUTS[input], TASKS[task].defaults
-    for more in (kind.defaults, defaults.get(input, {}), defaults.get("", {})):
+    kind = INPUTS[input]
+    for more in (kind.defaults, TASKS[task].defaults(input)):
         settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
     settings["input"] |= kind.fitted(pairs)
@@ -77,8 +74,7 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     task = TASKS[recipe.task.kind]
     batch_items = int(min(recipe.batch_items, max(items / task.batches, 2 * max(lengths), 64)))
     updates = max(1.0, items / batch_items)
-    most = task.most_epochs.get(recipe.input.kind, task.most_epochs[""])
-    epochs = max(recipe.epochs, int(min(most, _UPDATES / updates)))
+    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe.input.kind), _UPDATES / updates)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
     patience = max(recipe.patience, epochs) if epochs > recipe.epochs else recipe.patience
     return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
@@ -91,17 +87,7 @@ def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
         >>> task_of([(["I", "saw"], ["PRON", "VERB"])]), task_of([("hi", "salut"), ("yes", "oui")])
         ('tagger', 'seq2seq')
     """
-    targets = [target for _, target in pairs if target is not None]
-    first = targets[0] if targets else None
-    if isinstance(first, Sound | Path):
-        return "synthesis"
-    if isinstance(first, list | tuple):
-        # A list of 1, 0 and None answers several questions; any other list has a target for each item.
-        questions = isinstance(first, BinaryLabels) or all(each is None or type(each) is int for each in first)
-        return "classifier" if questions and not isinstance(pairs[0][0], Graph) else "tagger"
-    if isinstance(first, str) and 2 * len({*targets}) > len(targets):
-        return "seq2seq"
-    return "classifier"
+    return next(name for name, task in TASKS.items() if task.suits(pairs))
 
 
 def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:

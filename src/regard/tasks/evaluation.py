@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.extras import require
 from regard.tasks.calibration import Calibration
 from regard.tasks.intervals import Interval, interval_of_share, resampled
 from regard.tasks.measure import ACCURACY
-from regard.tasks.targets import Label, Regression, Target
+from regard.tasks.targets import Target
 
 __all__ = ["Evaluation", "LabelScore", "evaluate_predictions", "saved_evaluation"]
 
@@ -134,6 +133,7 @@ def evaluate_predictions(
             the interval resamples sources; if there is only one, it resamples items.
 
     Example:
+        >>> from regard.tasks.targets import Label
         >>> found = evaluate_predictions(Label(("a", "b")), torch.eye(2), torch.tensor([0, 0]))
         >>> found.score, found.confusions
         (0.5, (('a', 'b', 1),))
@@ -141,10 +141,9 @@ def evaluate_predictions(
     known = target.known(wanted)
     given, wanted = given[known], wanted[known]
     counts = [] if lengths is None else [count for own in known.split([*lengths]) if (count := int(own.sum()))]
-    if isinstance(target, Label):
-        right = (given.argmax(-1) == wanted).numpy()
+    if (right := target.hits(given, wanted)) is not None:
         interval, method = interval_of_share(
-            right, np.array(counts) if counts else None, ("sources", "examples" if lengths is None else "items")
+            right.numpy(), np.array(counts) if counts else None, ("sources", "examples" if lengths is None else "items")
         )
     else:
         called = "examples" if lengths is None else "sources" if len(counts) > 1 else "items"
@@ -155,11 +154,7 @@ def evaluate_predictions(
             return [target.score(given[each], wanted[each]) for each in _drawn(count, sources)]
 
         interval, method = resampled(len(sources) or len(given), draw, called)
-    more: dict[str, Any] = {"calibration": target.calibration(given, wanted)}
-    if isinstance(target, Label):
-        more |= _of_labels(target, given, wanted)
-    elif isinstance(target, Regression):
-        more |= {"r2": _explained(given[:, 0], wanted), "spearman": _rank_correlation(given[:, 0], wanted)}
+    more = {"calibration": target.calibration(given, wanted), **target.figures(given, wanted)}
     score = target.score(given, wanted)
     count = None if lengths is None else len(counts)
     return Evaluation(target.measure.name, score, interval, method, len(given), count, **more)
@@ -171,33 +166,3 @@ def _drawn(count: int, sources: Sequence[Tensor]) -> Iterator[Tensor]:
     for _ in range(_RESAMPLES):
         chosen = generator.integers(count, size=count)
         yield torch.cat([sources[each] for each in chosen.tolist()]) if sources else torch.from_numpy(chosen)
-
-
-def _explained(given: Tensor, wanted: Tensor) -> float | None:
-    if len(wanted.unique()) < 2:
-        return None
-    return float(require("sklearn.metrics", extra="train").r2_score(wanted.double(), given.double()))
-
-
-def _rank_correlation(given: Tensor, wanted: Tensor) -> float | None:
-    if len(given.unique()) < 2 or len(wanted.unique()) < 2:
-        return None
-    # SciPy comes with scikit-learn.
-    return float(require("scipy.stats", extra="train").spearmanr(given.double(), wanted.double()).statistic)
-
-
-def _of_labels(target: Label, given: Tensor, wanted: Tensor) -> dict[str, Any]:
-    best = given.argmax(-1)
-    known = wanted >= 0
-    kinds, counts = torch.stack([wanted[known], best[known]]).unique(dim=1, return_counts=True)
-    table = torch.zeros(len(target.names), len(target.names), dtype=torch.int64)
-    table[kinds[0], kinds[1]] = counts
-    true, found, right = table.sum(1), table.sum(0), table.diagonal()
-    f1 = 2 * right / (true + found).clamp(min=1)
-    wrong = [
-        (target.names[a], target.names[b], int(table[a, b])) for a, b in (table - torch.diag(right)).nonzero().tolist()
-    ]
-    return {
-        "macro_f1": float(f1[true > 0].double().mean()) if known.any() else 0.0,
-        "confusions": tuple(sorted(wrong, key=lambda each: (-each[2], each))),
-    }

@@ -9,10 +9,22 @@ from typing import Any
 import numpy as np
 import torch
 
+from regard.datasets import BinaryLabels
 from regard.errors import ArgumentError
-from regard.inputs import as_list
+from regard.inputs import Graph, Sound, as_list
 
-__all__ = ["Example", "Pair", "as_examples", "as_pairs", "digest_pairs", "spread"]
+__all__ = [
+    "Example",
+    "Pair",
+    "answers_questions",
+    "as_examples",
+    "as_pairs",
+    "digest_pairs",
+    "first_target",
+    "is_sound",
+    "mostly_different",
+    "spread",
+]
 
 Example = tuple[tuple[str, ...], tuple[str, ...]]
 Pair = tuple[Any, Any]
@@ -61,6 +73,45 @@ def as_pairs(examples: Iterable[Any], *, argument: str = "examples") -> list[Pai
         else:
             raise ArgumentError(f"`{argument}[{place}]` must be a pair (source, target), but is {item!r:.80}.")
     return pairs
+
+
+def first_target(pairs: Sequence[Pair]) -> Any:
+    """The first known target; None if there is none.
+
+    Example:
+        >>> first_target([("a good film", None), ("a bad one", "negative")])
+        'negative'
+    """
+    return next((target for _, target in pairs if target is not None), None)
+
+
+def is_sound(target: Any) -> bool:
+    """Whether a target is a sound, or the path of one."""
+    return isinstance(target, Sound | Path)
+
+
+def answers_questions(pairs: Sequence[Pair]) -> bool:
+    """Whether the targets are lists of 1, 0 and None, for several questions; any other list has a target per item.
+
+    Example:
+        >>> answers_questions([("CCO", [1, None])]), answers_questions([(["I", "saw"], ["PRON", "VERB"])])
+        (True, False)
+    """
+    first = first_target(pairs)
+    if not isinstance(first, list | tuple) or isinstance(pairs[0][0], Graph):
+        return False
+    return isinstance(first, BinaryLabels) or all(answer is None or type(answer) is int for answer in first)
+
+
+def mostly_different(pairs: Sequence[Pair]) -> bool:
+    """Whether the targets are texts, more than half of which differ: labels repeat.
+
+    Example:
+        >>> mostly_different([("hi", "salut"), ("yes", "oui")]), mostly_different([("a", "x"), ("b", "x")])
+        (True, False)
+    """
+    targets = [target for _, target in pairs if target is not None]
+    return bool(targets) and isinstance(targets[0], str) and 2 * len({*targets}) > len(targets)
 
 
 def spread(examples: Sequence[Any], most: int) -> list[Any]:

@@ -4,24 +4,21 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, detect_script
-from regard.inspection import Case, Record, see
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
 from regard.tasks.card import model_card
-from regard.tasks.case import case_of
 from regard.tasks.ensemble import source_network
 from regard.tasks.measure import Measure
 from regard.tasks.out_of_distribution import Threshold, saved_thresholds
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
-from regard.tasks.recording import look
 from regard.tasks.registry import TASKS
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.store import write_model
@@ -29,6 +26,10 @@ from regard.tasks.synthesis.target import SpeechTarget
 from regard.tasks.targets import Target, target_from_json
 from regard.tasks.task import Task
 from regard.tasks.training.batching import batches_by_length
+
+if TYPE_CHECKING:
+    import regard.inspection
+    from regard.inspection import Record
 
 __all__ = ["SEEN", "Model", "check_sources"]
 
@@ -102,6 +103,11 @@ class Model(Generic[_Given]):
     def measure(self) -> Measure:
         """The measure of its score."""
         return self.target.measure  # pyright: ignore[reportAttributeAccessIssue]  # a seq2seq model has its own
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of which one is predicted, in the order of the outputs; empty if it predicts something else."""
+        return ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -256,7 +262,7 @@ class Model(Generic[_Given]):
         """The prediction for a source, made from the value that the model's own method or a record returned."""
         return Prediction(source, value, self.columns, self.missing)
 
-    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
+    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator["Record"]:
         """Predict for each source, and keep what it attended to, in memory that grows linearly with the length.
 
         Short sources are batched.
@@ -278,10 +284,12 @@ class Model(Generic[_Given]):
             >>> record.labels, len(record.layers), record.layers[0].weights().shape
             (('PRON', 'VERB', 'PRON'), 2, torch.Size([4, 3, 3]))
         """
+        from regard.tasks.recording import look
+
         check_sources(sources)
         return look(self, sources, longest)
 
-    def see(self, source: Any, *, effects: bool | None = None, longest: int | None = None) -> Record:
+    def see(self, source: Any, *, effects: bool | None = None, longest: int | None = None) -> "Record":
         """Predict for one source, and measure what mattered: each item is hidden and each head removed in turn.
 
         Args:
@@ -298,14 +306,18 @@ class Model(Generic[_Given]):
             >>> record.labels[3], record.outcomes.hidden[2][3].label
             ('NOUN', 'VERB')
         """
+        from regard.inspection import see
+
         return see(self.case(source, longest=longest), effects=effects)
 
-    def case(self, source: Any, *, longest: int | None = None) -> Case:
+    def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
         """The model with one source, as `regard.inspection.see` takes it.
 
         Raises:
             ArgumentError: the model can't read the source, or there is no item in it.
         """
+        from regard.tasks.case import case_of
+
         return case_of(self, source, longest)
 
     def save(self, folder: str | Path) -> Path:

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from regard.errors import ArgumentError, ModelError
+from regard.extras import require
 from regard.inputs import IGNORED
 from regard.inputs.special_ids import checked_text
 from regard.page.numbers import counted
@@ -33,9 +34,25 @@ _LARGEST = torch.finfo(torch.float32).max
 
 
 class Target(SavedTarget, ABC):
-    """A kind of target, which decodes the outputs of a network."""
+    """A kind of target, which decodes the outputs of a network.
+
+    Attributes:
+        measure: the measure of its score.
+        chance: the score of guessing, if that is the same whatever the targets are; else None.
+        labels: the labels of which one is predicted, in the order of the outputs; empty for other kinds.
+        questions: the questions that are answered with yes or no, likewise.
+    """
 
     measure: ClassVar[Measure]
+    chance: ClassVar[float | None] = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        return ()
 
     @classmethod
     @abstractmethod
@@ -117,6 +134,14 @@ class Target(SavedTarget, ABC):
     def score(self, given: Tensor, wanted: Tensor) -> float:
         """The score by which models are chosen; its measure is `measure`."""
 
+    def hits(self, given: Tensor, wanted: Tensor) -> Tensor | None:
+        """Whether each prediction is right, if the score is the share of those that are; else None."""
+        return None
+
+    def figures(self, given: Tensor, wanted: Tensor) -> dict[str, Any]:
+        """Further figures beside the score, by the names of an `Evaluation`'s fields."""
+        return {}
+
     @abstractmethod
     def values(self, given: Tensor) -> Tensor:
         """The outputs (target, output) as probabilities, or as numbers in the unit of the targets."""
@@ -174,6 +199,10 @@ class Label(Target):
     kind: ClassVar[str] = "label"
     measure: ClassVar[Measure] = ACCURACY
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.names
+
     def __post_init__(self) -> None:
         _check_names("labels", self.names)
         check_temperature(self.temperature)
@@ -227,6 +256,27 @@ class Label(Target):
     def score(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> float:
         asked = self.known(wanted)
         return float((given.argmax(-1) == wanted)[asked].double().mean()) if asked.any() else 0.0
+
+    def hits(
+        self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]
+    ) -> Shaped[Tensor, " target"]:
+        return given.argmax(-1) == wanted
+
+    def figures(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> dict[str, Any]:
+        best = given.argmax(-1)
+        known = wanted >= 0
+        kinds, counts = torch.stack([wanted[known], best[known]]).unique(dim=1, return_counts=True)
+        table = torch.zeros(len(self.names), len(self.names), dtype=torch.int64)
+        table[kinds[0], kinds[1]] = counts
+        true, found, right = table.sum(1), table.sum(0), table.diagonal()
+        f1 = 2 * right / (true + found).clamp(min=1)
+        wrong = [
+            (self.names[a], self.names[b], int(table[a, b])) for a, b in (table - torch.diag(right)).nonzero().tolist()
+        ]
+        return {
+            "macro_f1": float(f1[true > 0].double().mean()) if known.any() else 0.0,
+            "confusions": tuple(sorted(wrong, key=lambda pair: (-pair[2], pair))),
+        }
 
     def values(self, given: Float[Tensor, "target label"]) -> Float[Tensor, "target label"]:
         return (given / self.temperature).softmax(-1)
@@ -300,6 +350,11 @@ class MultiLabel(Target):
 
     kind: ClassVar[str] = "several"
     measure: ClassVar[Measure] = Measure("mean ROC-AUC")
+    chance: ClassVar[float | None] = 0.5
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        return self.names
 
     def __post_init__(self) -> None:
         _check_names("questions", self.names)
@@ -490,6 +545,9 @@ class Regression(Target):
         gaps = (given[known, 0].double() - wanted[known].double()) * self.spread
         return float(gaps.square().mean().sqrt())
 
+    def figures(self, given: Float[Tensor, "target 1"], wanted: Float[Tensor, " target"]) -> dict[str, Any]:
+        return {"r2": _explained(given[:, 0], wanted), "spearman": _rank_correlation(given[:, 0], wanted)}
+
     def values(self, given: Float[Tensor, "target 1"]) -> Float[Tensor, "target 1"]:
         return given.double() * self.spread + self.mean
 
@@ -521,6 +579,19 @@ def target_from_json(saved: Any) -> Target:
 
 
 TARGETS: dict[str, Any] = {kind.kind: kind for kind in (Label, MultiLabel, Regression)}
+
+
+def _explained(given: Tensor, wanted: Tensor) -> float | None:
+    if len(wanted.unique()) < 2:
+        return None
+    return float(require("sklearn.metrics", extra="train").r2_score(wanted.double(), given.double()))
+
+
+def _rank_correlation(given: Tensor, wanted: Tensor) -> float | None:
+    if len(given.unique()) < 2 or len(wanted.unique()) < 2:
+        return None
+    # SciPy comes with scikit-learn.
+    return float(require("scipy.stats", extra="train").spearmanr(given.double(), wanted.double()).statistic)
 
 
 def _undecided(shares: Float[Tensor, "pass ... choice"]) -> Float[Tensor, "pass ..."]:

@@ -1,27 +1,21 @@
 """Tasks: everything that depends on the kind of a task."""
 
-import importlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 __all__ = ["Task"]
 
 
-@dataclass(frozen=True)
 class Task:
-    """A kind of task. `registry.TASKS` has one value for each kind; no other code compares the names of kinds.
+    """A kind of task. `registry.TASKS` has one of each kind; no other code compares the names of kinds.
 
-    Classes and functions are given as "module:name" and imported when they are first used: `regard train --help` needs
-    no PyTorch, and a tagger needs no sound libraries.
+    The folder of a kind has its subclass. What that needs is imported by the method that needs it: `regard train
+    --help` needs no PyTorch, and a tagger needs no sound libraries.
 
-    Args:
+    Attributes:
         name: its name in recipes, in saved models and in `regard train NAME`.
         noun: the noun for one of its models.
         verb: the name of the method of its models that predicts.
-        settings_at: the class of the section `task` of its recipes, a subclass of `Settings`.
-        data_at: the class that checks the examples and makes an `Objective` of them, a `TrainingData`.
-        model_at: the class of its models, a subclass of `Model`.
         targets: the types of target that it accepts, as in `datasets.Dataset.target_type`.
         help: the help of `regard train NAME`.
         summary: the help in one line.
@@ -31,15 +25,11 @@ class Task:
             several questions.
         limits: for the model card: the limits of a model for each kind of target, likewise. {knows} is replaced by the
             limits of the kind of source, {attention} by a sentence on attention.
-        commands: the command that uses its models, by kind of source; "" stands for all others.
         examples: for the model card: an example of a source as Python, by kind of source, if not the usual one.
         per_item: whether a source has a target for each of its items.
         decides_length: whether its models decide on the length of a prediction.
         predicts_sound: whether a prediction is a sound.
         text_source: the default kind of source for texts.
-        defaults: the fields of a default recipe that differ from `Recipe()`, by kind of source; "" stands for all.
-        fitted_at: a function (pairs, kind of source) that returns the settings that depend on the examples.
-        most_epochs: the largest number of epochs in a default recipe, by kind of source; "" stands for all others.
         batches: the least number of batches in an epoch of a default recipe.
 
     Example:
@@ -48,53 +38,99 @@ class Task:
         ('Tagger', 'tag', 'predict')
     """
 
-    name: str
-    noun: str
-    verb: str
-    settings_at: str
-    data_at: str
-    model_at: str
-    targets: tuple[str, ...]
-    help: str
-    summary: str
-    gives: Mapping[str, str]
-    limits: Mapping[str, str]
-    options_without: tuple[str, ...] = ()
-    commands: Mapping[str, str] = field(default_factory=lambda: {"": "predict"})
-    examples: Mapping[str, str] = field(default_factory=dict)
-    per_item: bool = False
-    decides_length: bool = False
-    predicts_sound: bool = False
-    text_source: str = "words"
-    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    fitted_at: str | None = None
-    most_epochs: Mapping[str, int] = field(default_factory=lambda: {"": 100})
-    batches: int = 8
+    name: ClassVar[str]
+    noun: ClassVar[str]
+    verb: ClassVar[str]
+    targets: ClassVar[tuple[str, ...]]
+    help: ClassVar[str]
+    summary: ClassVar[str]
+    gives: ClassVar[Mapping[str, str]]
+    limits: ClassVar[Mapping[str, str]]
+    options_without: ClassVar[tuple[str, ...]] = ()
+    examples: ClassVar[Mapping[str, str]] = {}
+    per_item: ClassVar[bool] = False
+    decides_length: ClassVar[bool] = False
+    predicts_sound: ClassVar[bool] = False
+    text_source: ClassVar[str] = "words"
+    batches: ClassVar[int] = 8
+
+    def __repr__(self) -> str:
+        return f"<the task {self.name}>"
 
     @property
     def settings(self) -> Any:
-        """The class of the section `task` of its recipes."""
-        return _imported(self.settings_at)
+        """The class of the section `task` of its recipes, a subclass of `Settings`."""
+        raise NotImplementedError(f"{type(self).__name__} must have settings")
 
     @property
     def data(self) -> Any:
-        """The class that checks the examples and makes an `Objective` of them."""
-        return _imported(self.data_at)
+        """The class that checks the examples and makes an `Objective` of them, a `TrainingData`."""
+        raise NotImplementedError(f"{type(self).__name__} must have data")
 
     @property
     def model(self) -> Any:
-        """The class of its models."""
-        return _imported(self.model_at)
+        """The class of its models, a subclass of `Model`."""
+        raise NotImplementedError(f"{type(self).__name__} must have a model")
 
     def command(self, source: str) -> str:
         """The command that uses a model for this kind of source."""
-        return self.commands.get(source, self.commands[""])
+        return "predict"
 
-    def fitted(self, pairs: Any, source: str) -> Mapping[str, Any]:
+    def accepts(self, types: Collection[str]) -> bool:
+        """Whether targets that are of one of these types, as in `targets`, are for this task."""
+        return not {*types}.isdisjoint(self.targets)
+
+    def suits(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
+        """Whether these pairs of a source and a target are for this task, if nobody names one."""
+        raise NotImplementedError(f"{type(self).__name__} must say which targets are for it")
+
+    def check_labels(self, examples: Sequence[Any], name: str) -> None:
+        """Refuse examples to train on whose targets are of the right type, but mean something else.
+
+        Args:
+            examples: the training examples.
+            name: what the data are called in the error.
+
+        Raises:
+            ArgumentError: they do.
+        """
+
+    def known_targets(self, examples: Sequence[Any]) -> list[Any]:
+        """The known targets of the examples or, for a task with a target per item, of their items."""
+        from regard.tasks.examples import as_pairs
+
+        targets = [target for _, target in as_pairs(examples)]
+        if self.per_item:
+            targets = [item for target in targets for item in target]
+        return [target for target in targets if target is not None]
+
+    def describe_targets(self, examples: Sequence[Any]) -> str:
+        """The targets in a few words."""
+        from regard.page.numbers import counted
+
+        known = self.known_targets(examples)
+        if known and isinstance(known[0], tuple | list):
+            return counted(len(known[0]), "question")
+        if known and not isinstance(known[0], str):
+            return "numbers"
+        return counted(len({*known}), "label")
+
+    def example(self, examples: Sequence[Any]) -> Any:
+        """A source of the examples for the card and for the commands to type next; None for the usual one."""
+        return None
+
+    def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
+        """What is wrong with a model of this kind although it was trained, as in `model_warnings`."""
+        yield from ()
+
+    def defaults(self, source: str) -> Mapping[str, Any]:
+        """The fields of a default recipe that differ from `Recipe()`, for a kind of source."""
+        return {}
+
+    def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
         """The settings of a default recipe that depend on the examples."""
-        return {} if self.fitted_at is None else _imported(self.fitted_at)(pairs, source)
+        return {}
 
-
-def _imported(where: str) -> Any:
-    module, _, name = where.partition(":")
-    return getattr(importlib.import_module(module), name)
+    def most_epochs(self, source: str) -> int:
+        """The largest number of epochs in a default recipe, for a kind of source."""
+        return 100

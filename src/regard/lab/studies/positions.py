@@ -1,9 +1,9 @@
 """Do positions help attention, and which schemes hold beyond the lengths of training?"""
 
 from regard.attention import INPUT_POSITIONS, POSITIONS
-from regard.lab.evaluation import train_and_measure_each
 from regard.lab.letter_sequences import LETTER_RECIPE, nearest_letters
 from regard.lab.study import Along, Claim, Setting, Study
+from regard.lab.training import train_and_measure_each
 from regard.tasks.measure import ACCURACY, Measure
 
 __all__ = ["study"]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from regard.lab.evaluation import train_and_measure_each
 from regard.lab.sentence_pairs import by_length, reversed_sentences
 from regard.lab.study import Along, Claim, Setting, Study
+from regard.lab.training import train_and_measure_each
 from regard.tasks import Recipe
 from regard.tasks.measure import Measure
 

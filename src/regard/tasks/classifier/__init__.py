@@ -1,5 +1,9 @@
 """Classifiers: a label, several labels, or a number for a source."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from regard.errors import ArgumentError
 from regard.tasks.card_limits import CALIBRATED, NUMBERS
 from regard.tasks.task import Task
 
@@ -30,32 +34,77 @@ Examples:
   regard evaluate mine --data my-reviews/
 """
 
-TASK = Task(
-    name="classifier",
-    noun="classifier",
-    verb="classify",
-    settings_at="regard.tasks.classifier.settings:ClassifierSettings",
-    data_at="regard.tasks.classifier.data:ClassifierData",
-    model_at="regard.tasks.classifier.model:Classifier",
-    targets=("label", "number", "labels"),
-    help=_HELP,
-    summary="Predict a label or a number for each source.",
-    gives={
+
+_FEW_LABELS = 20
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "words": {"layers": 1, "dropout": 0.4, "average": 0.98},
+    "speech": {
+        "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
+    },
+    "molecules": {"input": {"descriptors": True}},
+}
+
+
+class _Classifier(Task):
+    name = "classifier"
+    noun = "classifier"
+    verb = "classify"
+    targets = ("label", "number", "labels")
+    help = _HELP
+    summary = "Predict a label or a number for each source."
+    gives: ClassVar = {
         "label": "A classifier: it predicts one of {labels} for a source.",
         "several": "A classifier: it answers {count} questions about a source with yes or no ({names}).",
         "number": "A classifier: it predicts a number for a source.",
-    },
-    limits={
-        "label": CALIBRATED,
-        "several": CALIBRATED,
-        "number": NUMBERS,
-    },
-    defaults={
-        "words": {"layers": 1, "dropout": 0.4, "average": 0.98},
-        "speech": {
-            "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
-        },
-        "molecules": {"input": {"descriptors": True}},
-    },
-    most_epochs={"words": 30, "pictures": 160, "": 100},
-)
+    }
+    limits: ClassVar = {"label": CALIBRATED, "several": CALIBRATED, "number": NUMBERS}
+
+    @property
+    def settings(self) -> Any:
+        from regard.tasks.classifier.settings import ClassifierSettings
+
+        return ClassifierSettings
+
+    @property
+    def data(self) -> Any:
+        from regard.tasks.classifier.data import ClassifierData
+
+        return ClassifierData
+
+    @property
+    def model(self) -> Any:
+        from regard.tasks.classifier.model import Classifier
+
+        return Classifier
+
+    def suits(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
+        from regard.tasks.examples import answers_questions, first_target, is_sound, mostly_different
+
+        first = first_target(pairs)
+        if isinstance(first, list | tuple):
+            return answers_questions(pairs)
+        return not is_sound(first) and not mostly_different(pairs)
+
+    def check_labels(self, examples: Sequence[Any], name: str) -> None:
+        """Refuse target texts as labels: most occur only once, and a classifier can't predict new ones."""
+        labels = [label for label in self.known_targets(examples) if isinstance(label, str)]
+        if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
+            raise ArgumentError(
+                f"`data` must have labels that repeat, to be for a classifier, but {len({*labels}):,} of "
+                f"{len(labels):,} in {name} are different. To train a model that writes texts, use regard train "
+                "seq2seq."
+            )
+
+    def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
+        from regard.tasks.label_warnings import label_warnings
+
+        return label_warnings(model, splits, scores)
+
+    def defaults(self, source: str) -> Mapping[str, Any]:
+        return _DEFAULTS.get(source, {})
+
+    def most_epochs(self, source: str) -> int:
+        return {"words": 30, "pictures": 160}.get(source, 100)
+
+
+TASK = _Classifier()

@@ -37,6 +37,10 @@ class Classifier(Model[Target]):
     """
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        return self.target.labels
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.target.columns
 

@@ -1,5 +1,8 @@
 """Sequence to sequence: a text for a source, of a length that the model decides."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
 from regard.tasks.encoder_decoder_defaults import ENCODER_DECODER
 from regard.tasks.task import Task
 
@@ -24,38 +27,75 @@ Examples:
   regard train seq2seq --data pairs.csv --out mine
   regard evaluate mine --data pairs.csv
 """
-TASK = Task(
-    name="seq2seq",
-    noun="seq2seq model",
-    verb="write",
-    settings_at="regard.tasks.seq2seq.settings:Seq2SeqSettings",
-    data_at="regard.tasks.seq2seq.data:Seq2SeqData",
-    model_at="regard.tasks.seq2seq.model:Seq2SeqModel",
-    targets=("text",),
-    help=_HELP,
-    summary="Write a text for each source.",
+
+
+_INPUTS: dict[str, dict[str, Any]] = {
+    "graphs": {"edges": False},
+    "speech": {"together": 4},
+    "texts": {"piece_dropout": 0.0},
+}
+
+
+class _Seq2Seq(Task):
+    name = "seq2seq"
+    noun = "seq2seq model"
+    verb = "write"
+    targets = ("text",)
+    help = _HELP
+    summary = "Write a text for each source."
     # A text is no label.
-    options_without=("renamed",),
-    gives={"text": "A seq2seq model: it writes a text for a source, and decides its length."},
-    limits={
+    options_without = ("renamed",)
+    gives: ClassVar = {"text": "A seq2seq model: it writes a text for a source, and decides its length."}
+    limits: ClassVar = {
         "text": (
             "{knows} What it writes reads well even where it is wrong, above all "
             "for sources longer than those in training. {attention}"
         )
-    },
-    decides_length=True,
-    text_source="texts",
-    defaults={
-        "": {
-            **ENCODER_DECODER,
-            "smoothing": 0.1,
-            "learning_rate": 2e-3,
-            "average": 0.98,
-        },
-        "graphs": {"input": {"edges": False}},
-        "speech": {"input": {"together": 4}},
-        "texts": {"input": {"piece_dropout": 0.0}},
-    },
-    fitted_at="regard.tasks.seq2seq.defaults:fitted_settings",
-    batches=16,
-)
+    }
+    decides_length = True
+    text_source = "texts"
+    batches = 16
+
+    @property
+    def settings(self) -> Any:
+        from regard.tasks.seq2seq.settings import Seq2SeqSettings
+
+        return Seq2SeqSettings
+
+    @property
+    def data(self) -> Any:
+        from regard.tasks.seq2seq.data import Seq2SeqData
+
+        return Seq2SeqData
+
+    @property
+    def model(self) -> Any:
+        from regard.tasks.seq2seq.model import Seq2SeqModel
+
+        return Seq2SeqModel
+
+    def suits(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
+        """Texts that repeat are labels."""
+        from regard.tasks.examples import mostly_different
+
+        return mostly_different(pairs)
+
+    def describe_targets(self, examples: Sequence[Any]) -> str:
+        return "texts"
+
+    def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
+        from regard.tasks.seq2seq.text_warnings import text_warnings
+
+        return text_warnings(model, splits["dev"])
+
+    def defaults(self, source: str) -> Mapping[str, Any]:
+        own = {"smoothing": 0.1, "learning_rate": 2e-3, "average": 0.98, "input": _INPUTS.get(source, {})}
+        return {**ENCODER_DECODER, **own}
+
+    def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+        from regard.tasks.seq2seq.defaults import fitted_settings
+
+        return fitted_settings(pairs, source)
+
+
+TASK = _Seq2Seq()

@@ -4,11 +4,10 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, OutOfVocabulary, UnreliablePrediction
 from regard.inputs import Characters, Words, as_list
-from regard.inspection import Case, Record
 from regard.modules.seq2seq import Seq2Seq
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.examples import Pair, as_pairs
@@ -16,12 +15,14 @@ from regard.tasks.measure import Measure
 from regard.tasks.model import Model, check_sources
 from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe
-from regard.tasks.seq2seq.case import case_of
 from regard.tasks.seq2seq.evaluation import evaluate_texts
 from regard.tasks.seq2seq.generation import GeneratedText, Search, generated, text_of
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
-from regard.tasks.seq2seq.recording import record_writing
 from regard.tasks.seq2seq.target import TextTarget
+
+if TYPE_CHECKING:
+    import regard.inspection
+    from regard.inspection import Record
 
 __all__ = ["Seq2SeqModel", "check_texts", "grouped"]
 
@@ -109,7 +110,7 @@ class Seq2SeqModel(Model[TextTarget]):
         ids = generated(self.network, self.recipe, self.encoder, items, search, batch_items=batch_items)
         return [None if each is None else text_of(each, self.target) for each in ids]
 
-    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
+    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator["Record"]:
         """Write a text for each source, and record the attention of each piece of the text to the source.
 
         The `queries` of a record are the generated pieces, its `items` those of the source, and its layers the
@@ -118,10 +119,14 @@ class Seq2SeqModel(Model[TextTarget]):
         Args:
             sources, longest: as in `Model.look`.
         """
+        from regard.tasks.seq2seq.recording import record_writing
+
         check_sources(sources)
         return record_writing(self, sources, longest)
 
-    def case(self, source: Any, *, longest: int | None = None) -> Case:
+    def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
+        from regard.tasks.seq2seq.case import case_of
+
         return case_of(self, source, longest)
 
     def evaluate(self, examples: Iterable[Any], *, beams: int | None = None, batch_items: int = 4000) -> Evaluation:

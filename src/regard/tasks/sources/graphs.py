@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -26,10 +26,12 @@ from regard.inputs import (
 )
 from regard.inputs.graph_drawing import graph_layout, molecule_drawing
 from regard.inputs.saved import Saved
-from regard.inspection import DrawnGraph, DrawnMolecule
 from regard.tasks.settings import boolean, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
+
+if TYPE_CHECKING:
+    from regard.inspection import DrawnGraph, DrawnMolecule
 
 __all__ = ["Graphs", "Molecules"]
 
@@ -123,7 +125,9 @@ class Graphs(_GraphSource):
     def names(self, encoder: "GraphEncoder", source: Graph | str | Path) -> list[str]:
         return list(encoder.graph(source).names)
 
-    def drawn(self, encoder: "GraphEncoder", source: Graph | str | Path) -> DrawnGraph:
+    def drawn(self, encoder: "GraphEncoder", source: Graph | str | Path) -> "DrawnGraph":
+        from regard.inspection import DrawnGraph
+
         graph = encoder.graph(source)
         edges = graph.edges[:, graph.edges[0] != graph.edges[1]].unique(dim=1).to("cpu", torch.int32).numpy()
         return DrawnGraph(edges, *([graph_layout(len(graph), edges)] if len(graph) <= _MOST_LAID_OUT else []))
@@ -284,7 +288,9 @@ class Molecules(_GraphSource):
     def names(self, encoder: MoleculeAtoms, source: str) -> list[str]:
         return list(encoder.graph(source).names)
 
-    def drawn(self, encoder: MoleculeAtoms, source: str) -> DrawnMolecule | None:
+    def drawn(self, encoder: MoleculeAtoms, source: str) -> "DrawnMolecule | None":
+        from regard.inspection import DrawnMolecule
+
         drawing = molecule_drawing(source)
         return DrawnMolecule(*drawing) if len(drawing.symbols) <= _MOST_DRAWN else None
 

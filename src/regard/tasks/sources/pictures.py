@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from regard.datasets import PICTURES, SOUNDS
 from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, picture_size, read_picture
-from regard.inspection import DrawnPicture
 from regard.page.numbers import counted
 from regard.tasks.examples import spread
 from regard.tasks.out_of_distribution import Statistic
@@ -22,6 +21,9 @@ from regard.tasks.settings import boolean, fraction, integer, one_of, real
 from regard.tasks.sources.picture_embedding import PictureAugmentation, PictureEmbedding
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
+
+if TYPE_CHECKING:
+    from regard.inspection import DrawnPicture
 
 __all__ = ["Pictures"]
 
@@ -220,7 +222,9 @@ class Pictures(Source):
     def grid(self, encoder: PictureVectors, source: Any) -> tuple[int, int]:
         return encoder.grid(self._picture(source))
 
-    def drawn(self, encoder: PictureVectors, source: Any) -> DrawnPicture:
+    def drawn(self, encoder: PictureVectors, source: Any) -> "DrawnPicture":
+        from regard.inspection import DrawnPicture
+
         picture = self._picture(source)
         grid = encoder.grid(picture)
         return DrawnPicture.of_levels(encoder.to_picture(encoder.vectors(picture), grid), grid)

@@ -1,15 +1,17 @@
 """The base of the kinds of sources: settings, an encoder, encoded sources, batches, and an embedding."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import nn
 
 from regard.errors import ArgumentError
 from regard.inputs import Batch
-from regard.inspection import DrawnInput
 from regard.tasks.out_of_distribution import Statistic
 from regard.tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from regard.inspection import DrawnInput
 
 __all__ = ["Source"]
 
@@ -132,6 +134,6 @@ class Source(Settings):
         """The (rows, columns) of the items of a source, if they form a grid; else None."""
         return None
 
-    def drawn(self, encoder: Any, source: Any) -> DrawnInput | None:
+    def drawn(self, encoder: Any, source: Any) -> "DrawnInput | None":
         """What a page draws of a source, as the model is given it; None if the names of its items say all."""
         return None

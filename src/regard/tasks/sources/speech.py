@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -19,11 +19,13 @@ from regard.inputs.sound_augmentation import (
     with_random_gain,
     with_random_noise,
 )
-from regard.inspection import DrawnSound
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.speech_embedding import SpeechEmbedding, SpeechEncoder
 from regard.tasks.targets import Regression
+
+if TYPE_CHECKING:
+    from regard.inspection import DrawnSound
 
 __all__ = ["Speech"]
 
@@ -206,7 +208,9 @@ class Speech(Source):
         step = 0.01 * self.together
         return [f"{place * step:.2f} s" for place in range(self._count(_sound(source)))]
 
-    def drawn(self, encoder: SpeechEncoder, source: Any) -> DrawnSound:
+    def drawn(self, encoder: SpeechEncoder, source: Any) -> "DrawnSound":
+        from regard.inspection import DrawnSound
+
         sound = _sound(source)
         heard = resample(Sound(sound.mono[None], sound.rate), self.rate).samples[0].clamp(-1, 1)
         frames = SpeechFrames(rate=self.rate, filters=self.filters, normalise=False, top_db=_DRAWN_DB)

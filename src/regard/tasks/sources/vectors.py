@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import Standardise, read_vectors
-from regard.inspection import DrawnTable
 from regard.modules.dropout import Dropout
 from regard.tasks.settings import fraction
 from regard.tasks.sources.source import Source
+
+if TYPE_CHECKING:
+    from regard.inspection import DrawnTable
 
 __all__ = ["VectorEmbedding", "Vectors"]
 
@@ -71,7 +73,9 @@ class Vectors(Source):
     def names(self, encoder: Standardise, source: Any) -> list[str]:
         return [str(place) for place in range(1, len(_tensor(source)) + 1)]
 
-    def drawn(self, encoder: Standardise, source: Any) -> DrawnTable:
+    def drawn(self, encoder: Standardise, source: Any) -> "DrawnTable":
+        from regard.inspection import DrawnTable
+
         return DrawnTable(_tensor(source).detach().cpu().numpy())
 
 

@@ -1,5 +1,8 @@
 """Speech synthesis: a sound for a source, of a length that the model decides."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
 from regard.tasks.encoder_decoder_defaults import ENCODER_DECODER
 from regard.tasks.task import Task
 
@@ -23,36 +26,70 @@ Examples:
   regard evaluate speaker --data fsdd-strings
   regard train synthesis --data my-recordings/ --out mine --recipe small.json --seed 7
 """
-TASK = Task(
-    name="synthesis",
-    noun="speech synthesizer",
-    verb="say",
-    settings_at="regard.tasks.synthesis.settings:SynthesisSettings",
-    data_at="regard.tasks.synthesis.data:SynthesisData",
-    model_at="regard.tasks.synthesis.model:Synthesizer",
-    targets=("sound",),
-    help=_HELP,
-    summary="Say a sound for each source.",
+
+
+class _Synthesis(Task):
+    name = "synthesis"
+    noun = "speech synthesizer"
+    verb = "say"
+    targets = ("sound",)
+    help = _HELP
+    summary = "Say a sound for each source."
     # A sound is no label.
-    options_without=("renamed",),
-    gives={"speech": "A speech synthesizer: it says a source, and decides its length; its output is filter banks."},
-    limits={
+    options_without = ("renamed",)
+    gives: ClassVar = {
+        "speech": "A speech synthesizer: it says a source, and decides its length; its output is filter banks."
+    }
+    limits: ClassVar = {
         "speech": (
             "It speaks with the voices of its data, and only words that occur in its data; it refuses others. It "
             "predicts filter banks, without phases, so it sounds hollow. Its voices are those of real people; don't "
             "let them say what they never would."
         )
-    },
-    commands={"": "say"},
-    decides_length=True,
-    predicts_sound=True,
-    text_source="texts",
-    defaults={
-        "": {
-            **ENCODER_DECODER,
-            "batch_items": 800,
-            "average": 0.99,
-        },
-        "texts": {"input": {"piece_dropout": 0.0}},
-    },
-)
+    }
+    decides_length = True
+    predicts_sound = True
+    text_source = "texts"
+
+    @property
+    def settings(self) -> Any:
+        from regard.tasks.synthesis.settings import SynthesisSettings
+
+        return SynthesisSettings
+
+    @property
+    def data(self) -> Any:
+        from regard.tasks.synthesis.data import SynthesisData
+
+        return SynthesisData
+
+    @property
+    def model(self) -> Any:
+        from regard.tasks.synthesis.model import Synthesizer
+
+        return Synthesizer
+
+    def command(self, source: str) -> str:
+        return "say"
+
+    def suits(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
+        from regard.tasks.examples import first_target, is_sound
+
+        return is_sound(first_target(pairs))
+
+    def describe_targets(self, examples: Sequence[Any]) -> str:
+        return "sounds"
+
+    def example(self, examples: Sequence[Any]) -> Any:
+        """The first text."""
+        from regard.inputs.special_ids import checked_text
+        from regard.tasks.examples import as_pairs
+
+        return next((checked_text(source) for source, _ in as_pairs(examples) if isinstance(source, str)), None)
+
+    def defaults(self, source: str) -> Mapping[str, Any]:
+        own: dict[str, Any] = {"batch_items": 800, "average": 0.99}
+        return {**ENCODER_DECODER, **own, "input": {"piece_dropout": 0.0} if source == "texts" else {}}
+
+
+TASK = _Synthesis()

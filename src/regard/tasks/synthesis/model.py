@@ -3,13 +3,12 @@
 import math
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from regard.errors import ArgumentError
 from regard.inputs import Characters, Sound, Words, as_list
-from regard.inspection import Case, Record
 from regard.modules import FrameSeq2Seq, GeneratedFrames, generate_frames
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.intervals import interval_of_sums
@@ -19,9 +18,12 @@ from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe
 from regard.tasks.synthesis.dataset import SpeechDataset, as_spoken, frames_of
 from regard.tasks.synthesis.evaluation import frame_errors, limits_of
-from regard.tasks.synthesis.recording import record_speaking
 from regard.tasks.synthesis.target import FRAME_ERROR, SpeechTarget
 from regard.tasks.training.batching import batches_by_length
+
+if TYPE_CHECKING:
+    import regard.inspection
+    from regard.inspection import Record
 
 __all__ = ["SynthesizedSpeech", "Synthesizer"]
 
@@ -69,7 +71,7 @@ class Synthesizer(Model[SpeechTarget]):
     def new_network(cls, recipe: Recipe, encoder: Any, target: SpeechTarget) -> FrameSeq2Seq:
         return encoder_decoder(recipe, encoder, target)
 
-    def case(self, source: Any, *, longest: int | None = None) -> Case:
+    def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
         """Not for sounds.
 
         Raises:
@@ -132,7 +134,7 @@ class Synthesizer(Model[SpeechTarget]):
         begins = () if said.starts is None else (said.starts * self.target.seconds).tolist()
         return SynthesizedSpeech(self.target.sound(said.frames), said.ended, tuple(begins))
 
-    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator[Record]:
+    def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator["Record"]:
         """Synthesize each source, and record the attention of each step of the sound to the source.
 
         The record's items are those of the source, its `queries` the times at which the steps begin, and its answer is
@@ -141,6 +143,8 @@ class Synthesizer(Model[SpeechTarget]):
         Args:
             sources, longest: as in `Model.look`.
         """
+        from regard.tasks.synthesis.recording import record_speaking
+
         check_sources(sources)
         return record_speaking(self, sources, longest)
 

@@ -1,5 +1,8 @@
 """Taggers: a label, or a number, for each item of a source."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
 from regard.tasks.card_limits import CALIBRATED, NUMBERS
 from regard.tasks.task import Task
 
@@ -24,28 +27,65 @@ Examples:
   regard evaluate mine --data my-treebank/
 """
 
-TASK = Task(
-    name="tagger",
-    noun="tagger",
-    verb="tag",
-    settings_at="regard.tasks.tagger.settings:TaggerSettings",
-    data_at="regard.tasks.tagger.data:TaggerData",
-    model_at="regard.tasks.tagger.model:Tagger",
-    targets=("items",),
-    help=_HELP,
-    summary="Label each word, frame or node of a source.",
+
+class _Tagger(Task):
+    name = "tagger"
+    noun = "tagger"
+    verb = "tag"
+    targets = ("items",)
+    help = _HELP
+    summary = "Label each word, frame or node of a source."
     # Tables don't hold targets for items, so there is no column to name.
-    options_without=("column",),
-    gives={
+    options_without = ("column",)
+    gives: ClassVar = {
         "label": "A tagger: it predicts one of {labels} for each {item}.",
         "number": "A tagger: it predicts a number for each {item}.",
-    },
-    limits={
-        "label": CALIBRATED,
-        "number": NUMBERS,
-    },
-    commands={"words": "tag", "": "predict"},
-    examples={"words": '["I", "saw", "a", "saw", "."]'},
-    per_item=True,
-    most_epochs={"words": 60, "": 100},
-)
+    }
+    limits: ClassVar = {"label": CALIBRATED, "number": NUMBERS}
+    examples: ClassVar = {"words": '["I", "saw", "a", "saw", "."]'}
+    per_item = True
+
+    @property
+    def settings(self) -> Any:
+        from regard.tasks.tagger.settings import TaggerSettings
+
+        return TaggerSettings
+
+    @property
+    def data(self) -> Any:
+        from regard.tasks.tagger.data import TaggerData
+
+        return TaggerData
+
+    @property
+    def model(self) -> Any:
+        from regard.tasks.tagger.model import Tagger
+
+        return Tagger
+
+    def command(self, source: str) -> str:
+        return "tag" if source == "words" else "predict"
+
+    def suits(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
+        from regard.tasks.examples import answers_questions, first_target
+
+        return isinstance(first_target(pairs), list | tuple) and not answers_questions(pairs)
+
+    def example(self, examples: Sequence[Any]) -> Any:
+        """A short sentence, of a tagger of words."""
+        from regard.tasks.examples import as_pairs
+
+        sentences = [source for source, _ in as_pairs(examples) if isinstance(source, list | tuple)]
+        short = [words for words in sentences if 3 <= len(words) <= 9]
+        return list((short or sentences)[0][:9]) if sentences else None
+
+    def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
+        from regard.tasks.label_warnings import label_warnings
+
+        return label_warnings(model, splits, scores)
+
+    def most_epochs(self, source: str) -> int:
+        return 60 if source == "words" else 100
+
+
+TASK = _Tagger()

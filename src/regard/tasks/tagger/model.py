@@ -19,7 +19,7 @@ from regard.tasks.model import Model
 from regard.tasks.ranking import area_under_roc
 from regard.tasks.sources import Words
 from regard.tasks.tagger.evaluation import evaluate_labels
-from regard.tasks.targets import Label, Target
+from regard.tasks.targets import Target
 
 __all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_items", "check_rows", "word_keys"]
 
@@ -52,13 +52,12 @@ class Tagger(Model[Target]):
     """
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return "text", *self.target.columns
+    def labels(self) -> tuple[str, ...]:
+        return self.target.labels
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels, in the order of the outputs; empty if the targets are numbers."""
-        return self.target.names if isinstance(self.target, Label) else ()
+    def columns(self) -> tuple[str, ...]:
+        return "text", *self.target.columns
 
     def score(self, batch: Batch) -> Tensor:
         """The logits (batch, length, label) for each word; those at padding are meaningless."""
@@ -105,7 +104,7 @@ class Tagger(Model[Target]):
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
         """The prediction for each item, with its name."""
         answers = [] if numbers is None else self.target.decode(numbers)
-        if isinstance(self.target, Label):
+        if self.labels:
             return [TaggedWord(name, *answer) for name, answer in zip(names, answers, strict=True)]
         return [NumberedItem(name, number) for name, number in zip(names, answers, strict=True)]
 
@@ -123,7 +122,7 @@ class Tagger(Model[Target]):
         """
         pairs, outputs, seconds = self._answered(examples, batch_items)
         given = self._rows(pairs, outputs)
-        scores = (self._evaluate_labels if isinstance(self.target, Label) else self._evaluate_numbers)(pairs, given)
+        scores = (self._evaluate_labels if self.labels else self._evaluate_numbers)(pairs, given)
         return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
 
     def calibrate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> None:

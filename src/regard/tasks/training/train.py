@@ -10,17 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.datasets import split_by_source
 from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
 from regard.progress import choose_progress
 from regard.tasks.defaults import default_recipe
-from regard.tasks.examples import as_pairs
 from regard.tasks.folders import folder_name
 from regard.tasks.loading import load
 from regard.tasks.out_of_distribution import thresholds_of
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
+from regard.tasks.splits import Splits
 from regard.tasks.store import encode_json, round_weights
 from regard.tasks.training.arguments import check_count, check_data, check_examples, check_length, check_recipe
 from regard.tasks.training.batching import key
@@ -108,7 +107,8 @@ def train(
     launch = launched()
     show = TrainingProgress(choose_progress(progress) if is_first() else None)
     if dev is None:
-        examples, dev, auxiliary = _held_out(examples, auxiliary)
+        held = Splits(as_list("examples", examples, "(source, target) pairs"), auxiliary=auxiliary).with_dev()
+        examples, dev, auxiliary = held.train, held.dev or (), held.auxiliary
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples are dev, by a hash of each source.")
     if recipe is None:
         examples = as_list("examples", examples, "(source, target) pairs")
@@ -306,26 +306,6 @@ def _about(request: _Request, compute: Compute, objective: Objective, last: Mapp
             "versions": _versions(),
         },
     }
-
-
-def _held_out(examples: Iterable[Any], auxiliary: Any) -> tuple[list[Any], list[Any], Any]:
-    """Split the examples into train and dev; return both, and the auxiliary targets of train."""
-    given = as_list("examples", examples, "(source, target) pairs")
-    splits = split_by_source(as_pairs(given), ("train", "dev"))
-    kept = [index for index, split in enumerate(splits) if split == "train"]
-    dev = [item for item, split in zip(given, splits, strict=True) if split == "dev"]
-    if not kept or not dev:
-        raise ArgumentError(
-            f"`dev` must be given if `examples` have few different sources: the split by a hash puts all {len(given)} "
-            f"into {'train' if kept else 'dev'}."
-        )
-    if isinstance(auxiliary, Mapping):
-        # A wrong number of targets is reported later, with the other errors.
-        auxiliary = {
-            name: [rows[index] for index in kept] if len(rows) == len(given) else rows
-            for name, rows in auxiliary.items()
-        }
-    return [given[index] for index in kept], dev, auxiliary
 
 
 def _versions() -> dict[str, str]:

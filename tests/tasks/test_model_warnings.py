@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli import model_warnings as warned
 from regard.datasets import BinaryLabels, Example
 from regard.inputs import Bytes
 from regard.tasks import TASKS, Evaluation
+from regard.tasks import model_warnings as warned
 from regard.tasks.measure import ACCURACY
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.tagger.evaluation import evaluate_labels

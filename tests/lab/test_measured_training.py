@@ -1,6 +1,6 @@
 """One model, measured on several sets."""
 
-from regard.lab.evaluation import train_and_measure_each
+from regard.lab.training import train_and_measure_each
 from regard.tasks import Recipe
 
 PAIRS = [(["the", "saw"], ["DET", "NOUN"]), (["I", "see"], ["PRON", "VERB"])]

@@ -1,0 +1,130 @@
+"""An experiment: a recipe and the splits of its data become a model that is trained, judged and saved."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.model_warnings import model_warnings
+from regard.tasks.recipe import Recipe
+from regard.tasks.splits import Splits
+from regard.tasks.training.run import RunFolder
+from regard.tasks.training.torchrun import is_first
+from regard.tasks.training.train import train
+
+__all__ = ["Experiment", "Trained"]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The end of an experiment.
+
+    Args:
+        model: the `Tagger`, `Classifier`, `Seq2SeqModel` or `Synthesizer`.
+        evaluations: the evaluation on "dev" and, if it was asked for, on "test".
+        splits: what it was trained and judged on.
+        log: a row for each epoch; empty without a folder.
+        folder: the model's folder; None if it wasn't saved.
+    """
+
+    model: Any
+    evaluations: Mapping[str, Evaluation]
+    splits: Splits = field(repr=False)
+    log: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    folder: Path | None = None
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Problems that a score alone doesn't show, the most serious first; found when they are asked for."""
+        splits: dict[str, Any] = {"train": self.splits.train, "dev": self.splits.dev, "test": self.splits.test}
+        return tuple(model_warnings(self.model, splits, self.evaluations, self.log))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A recipe and the examples that it is tried on.
+
+    Args:
+        recipe: how to train.
+        splits: the examples.
+        out: a new folder for checkpoints, log and model; None: nothing is written.
+
+    Example:
+        >>> pairs = [(["the", "saw"], ["DET", "NOUN"]), (["I", "saw"], ["PRON", "VERB"])]
+        >>> recipe = Recipe(input={"features": {"minimum_count": 1}}, width=16, epochs=20, patience=20)
+        >>> trained = Experiment(recipe, Splits(pairs, pairs)).run(progress="none")
+        >>> trained.evaluations["dev"].score, trained.warnings
+        (1.0, ('It was trained on 4 items: with fewer than 200, scores vary a lot between seeds.',))
+    """
+
+    recipe: Recipe
+    splits: Splits
+    out: str | Path | None = None
+
+    def run(self, *, resume: bool = False, final: bool = False, **how: Any) -> Trained:
+        """Train a model, evaluate it, and save it with a card that holds its scores and its warnings.
+
+        Args:
+            resume: continue the run in `out`. A finished run is evaluated anew, and keeps its scores on test.
+            final: also evaluate on test. The model counts how often that was done.
+            how: `progress`, `device`, `threads`, `devices` and `matmul`, as in `regard.train`.
+
+        Returns:
+            the model with its evaluations. In all of torchrun's processes but the first it has no evaluations, and
+            nothing is saved.
+
+        Raises:
+            ArgumentError: as `regard.train`; or `final` without examples for test.
+            RegardError: training failed.
+        """
+        if final:
+            self.splits.check_test()
+        splits = self.splits.with_dev()
+        model = train(
+            splits.train,
+            splits.dev,
+            recipe=self.recipe,
+            auxiliary=splits.auxiliary,
+            out=self.out,
+            resume=resume,
+            data=splits.about,
+            **how,
+        )
+        if not is_first():
+            return Trained(model, {}, splits)
+        if self.out is None:
+            return self._judged(model, splits, final=final)
+        run = RunFolder(self.out)
+        with run.locked(resume=True):
+            trained = self._judged(model, splits, final=final)
+            # Saved before the warnings are computed, so that an error there doesn't lose the model.
+            trained = dataclasses.replace(trained, folder=model.save(run.model), log=run.read_log())
+            if trained.warnings:
+                model.about = {**model.about, "warnings": [*trained.warnings]}
+                model.save(run.model)
+        return trained
+
+    def _judged(self, model: Any, splits: Splits, *, final: bool) -> Trained:
+        """Evaluate the model, and tell it what its card says of the examples and of its scores."""
+        evaluations, about = {"dev": model.evaluate(splits.dev)}, model.about
+        if final:
+            evaluations["test"] = model.evaluate(splits.test)
+            about = {**about, "test_reads": about.get("test_reads", 0) + 1}
+        # The current names: the run may have begun with the same examples in another file or in other columns.
+        about = {**about, "data": {**splits.about, "splits": about["data"]["splits"]}}
+        if splits.title:
+            about["title"] = f"{model.kind.capitalize()} of {splits.title}"
+        # A finished run that is resumed keeps its scores on test.
+        about["scores"] = about.get("scores", {}) | {name: _plain(each) for name, each in evaluations.items()}
+        if (example := model.task.example(splits.dev)) is not None:
+            about["example"] = example
+        model.about = about
+        return Trained(model, evaluations, splits)
+
+
+def _plain(scores: Any) -> dict[str, Any]:
+    """An evaluation for model.json, without the long list of confusions and the time, which can't be reproduced."""
+    return {name: value for name, value in dataclasses.asdict(scores).items() if name not in ("confusions", "seconds")}
