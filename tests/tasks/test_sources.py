@@ -57,7 +57,7 @@ def test_a_kind_suits_what_it_reads(kind):
         # What nothing reads is refused by the kinds of texts.
         (3, ("words", "texts", "molecules")),
     ],
-    ids=str,
+    ids=["text", "words", "sound", "graph", "matrix", "cube", "PNG", "WAV", "file", "number"],
 )
 def test_the_kind_that_suits_best_comes_first(source, kinds):
     assert inputs_of([(source, "a")]) == kinds
