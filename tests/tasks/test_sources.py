@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -39,6 +40,27 @@ def test_a_kind_suits_what_it_reads(kind):
     assert modalities, "of which data sets?"
     for modality, rank in modalities.items():
         assert (inputs_of_modality(modality)[0] == kind) == (rank == 3)
+
+
+@pytest.mark.parametrize(
+    ("source", "kinds"),
+    [
+        ("a text", ("words", "texts", "molecules")),
+        (["a", "text"], ("words",)),
+        (tone(300, 0.05), ("speech",)),
+        (ring(3), ("graphs",)),
+        (torch.zeros(2, 3), ("vectors", "pictures")),
+        (np.zeros((2, 3, 1)), ("pictures",)),
+        (Path("a.PNG"), ("pictures",)),
+        (Path("a.wav"), ("speech",)),
+        (Path("a.unknown"), ("speech", "pictures")),
+        # What nothing reads is refused by the kinds of texts.
+        (3, ("words", "texts", "molecules")),
+    ],
+    ids=["text", "words", "sound", "graph", "matrix", "cube", "PNG", "WAV", "file", "number"],
+)
+def test_the_kind_that_suits_best_comes_first(source, kinds):
+    assert inputs_of([(source, "a")]) == kinds
 
 
 def test_every_data_set_is_read_by_a_kind():
