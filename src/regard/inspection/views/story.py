@@ -43,6 +43,7 @@ def story(
 
     Example:
         >>> import torch
+        >>> from regard.inspection import LayerRecord, Outcome, Outcomes, Place
         >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]), "softmax")
         >>> places = (Place("a", 0, "DET", 0.75), Place("saw", 1, "NOUN", 0.75))
         >>> hidden = (

@@ -101,9 +101,13 @@ export function mapView(root, choose, source) {
 
   // The cell of the pointer or the arrow keys; without one, that of the chosen pair.
   function spot() {
-    if (cursor) return cursor;
-    const key = numberOf(view.key, "columns", 0);
-    return key < 0 ? null : { query: Math.max(0, row()), key };
+    const found = start();
+    return found.key < 0 ? null : found;
+  }
+
+  // Where the arrow keys start from; the key is -1, and so before the first one, if none is chosen.
+  function start() {
+    return cursor ?? { query: Math.max(0, row()), key: numberOf(view.key, "columns", 0) };
   }
 
   // Where an item of a record is, in the terms of the window; -1: it isn't.
@@ -165,9 +169,9 @@ export function mapView(root, choose, source) {
     if (!shown) return;
     const { top, bottom, left, right: end } = controls ? { top: 0, bottom: view.layer.queries, left: 0, right: view.layer.keys }
       : shown.window;
-    const start = spot() ?? { query: shown.window.top, key: shown.window.left };
-    const query = clamp(start.query + down * shown.found.tall, top, bottom - 1);
-    const key = clamp(start.key + right * shown.found.wide, left, end - 1);
+    const from = start();
+    const query = clamp(from.query + down * shown.found.tall, top, bottom - 1);
+    const key = clamp(from.key + right * shown.found.wide, left, end - 1);
     cursor = { query, key };
     controls?.follow(query, key);
     // The cell that the pair is in.
