@@ -30,7 +30,7 @@ from regard.files import write_text
 from regard.inputs import FOLDINGS
 from regard.lab.measurement import processor
 from regard.tasks import NAMED_RECIPES, Recipe
-from regard.tasks.intervals import wilson
+from regard.tasks.judging.intervals import wilson
 from regard.tasks.sources.words import CUTS
 
 LINES = Path(__file__).parent / "results" / "linear.jsonl"

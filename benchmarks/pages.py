@@ -25,7 +25,7 @@ from watching import HEADS, WIDTH, Layer
 
 import regard
 from regard.inspection import save_page
-from regard.inspection.record_storage import record_of
+from regard.inspection.record.record_storage import record_of
 
 COLUMNS = ("page", "size", "built in", "first view", "redraw, median", "redraw, worst")
 LAYERS = 12

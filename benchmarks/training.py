@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.lab.measurement import processor
-from regard.tasks.evaluation import saved_evaluation
+from regard.tasks.judging.evaluation import saved_evaluation
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "runs"

@@ -15,7 +15,7 @@ from claim_tables import runs_of
 from regard.inspection import chart_figure
 from regard.inspection.figures.written import figure_bytes
 from regard.lab import STUDIES
-from regard.lab.long_range import VARIANTS
+from regard.lab.synthetic.long_range import VARIANTS
 from regard.page import Chart, Point, Series
 
 __all__ = ["pictures", "table"]

@@ -11,7 +11,7 @@ import pytest
 
 import regard
 from regard.tasks import TASKS, bundled
-from regard.tasks.loading import load
+from regard.tasks.saving.loading import load
 
 SOURCE = Path(__file__).parent.parent / "src"
 USER_FILE = Path(__file__).parent / "typed" / "user_file.py"

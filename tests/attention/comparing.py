@@ -20,9 +20,9 @@ from torch import Tensor
 
 from attention.cases import Arguments, Case, seeded
 from regard.attention import attend
-from regard.attention.autograd import run_recomputing
 from regard.attention.engines import ENGINES, blocked
 from regard.attention.engines.blocked.tiles import TileSize
+from regard.attention.gradients.autograd import run_recomputing
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.request import Request
 from regard.errors import RefusedError

@@ -26,7 +26,8 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.attention import SCORES, WEIGHTS, attend, call_text, masks, positions, scores, weights
+from regard.attention import SCORES, WEIGHTS, attend, masks, positions, scores, weights
+from regard.attention.compilation import call_text
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 from regard.modules import MultiHeadAttention, Projections
 from regard.modules.make_part import make_part

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attention.cases import seeded
-from regard.attention.csr import Csr, csr_of
+from regard.attention.pairs.csr import Csr, csr_of
 from regard.errors import ArgumentError
 
 

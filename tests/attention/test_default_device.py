@@ -27,7 +27,7 @@ from regard.attention import (
     summarise,
     weigh,
 )
-from regard.attention.call_text import as_text
+from regard.attention.compilation.call_text import as_text
 from regard.attention.engines import ENGINES
 from regard.attention.masks import Blocks
 from regard.errors import RefusedError

@@ -10,7 +10,7 @@ from attention.cases import seeded
 from regard.attention import Additive, Causal, Guided, LearnedAdditive, Lengths, Softmax, Window, attend, plan
 from regard.attention.known import CALLS, _form, signature
 from regard.errors import ArgumentError
-from regard.inspection.change_parts import Hidden, Where
+from regard.inspection.explain.change_parts import Hidden, Where
 
 
 def three(rows: int = 9, keys: int = 9, heads: int = 2, size: int = 4, **options) -> list[torch.Tensor]:

@@ -29,7 +29,7 @@ from regard.attention import Additive, Bias, Causal, Dot, Edges, Lengths, Softma
 from regard.attention.request import Request
 from regard.errors import ArgumentError, RefusedError
 from regard.inspection import RemoveHead
-from regard.inspection.intervene import changed
+from regard.inspection.capture.intervene import changed
 from regard.jury import oracle
 
 SOFTMAXES = [name for name in WEIGHTS_EXAMPLES if name.startswith("softmax")]

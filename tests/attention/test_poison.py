@@ -9,7 +9,7 @@ from attention.cases import MASK_EXAMPLES, Case, covering, kernels, pairwise, pa
 from attention.comparing import Cut, gaps, outcome
 from regard.attention import Bias, Causal, Cosine, Dot, Lengths, Sigmoid, Softmax, Window, attend, weigh
 from regard.attention.engines import ENGINES, fused
-from regard.attention.masked_matmul import masked_matmul
+from regard.attention.pairs.masked_matmul import masked_matmul
 from regard.attention.request import Request
 from regard.errors import RefusedError
 from regard.modules.huggingface import SoftCapped

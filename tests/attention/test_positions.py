@@ -12,6 +12,7 @@ from attention.cases import seeded
 from regard import attend
 from regard.attention import Causal, Index, Lengths, Window
 from regard.attention.attend import weigh
+from regard.attention.gradients.sparse_gradients import accumulate
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.positions import (
     POSITIONS,
@@ -42,7 +43,6 @@ from regard.attention.positions.skewing import (
     sum_in_order,
     unskew,
 )
-from regard.attention.sparse_gradients import accumulate
 from regard.errors import ArgumentError
 
 HEADS, FEATURE, VALUE, BATCH = 3, 5, 7, 2

@@ -25,13 +25,13 @@ from regard.attention import (
     Sizes,
     Spans,
     Window,
-    intervals,
 )
-from regard.attention.intervals import Interval
 from regard.attention.masks import ExtraKeysMask, KeyRange, Pairs, Predicate, as_mask
+from regard.attention.pairs import intervals
+from regard.attention.pairs.intervals import Interval
+from regard.attention.pairs.row_intervals import RowIntervals, row_intervals
 from regard.attention.parts import map_operands
-from regard.attention.row_intervals import RowIntervals, row_intervals
-from regard.inspection.rules import KeyIntervals
+from regard.inspection.capture.by_hand.rules import KeyIntervals
 from regard.modules.efficient import BigBird, Longformer, Strided, longformer
 from sampling import examples
 

@@ -9,8 +9,6 @@ from torch import Tensor
 from attention.cases import MASK_EXAMPLES, Size, seeded
 from attention.test_masks import allowed, placed, sizes_of
 from regard.attention import Sizes, Spans, attend
-from regard.attention.csr import csr_of
-from regard.attention.intervals import Interval
 from regard.attention.masks import (
     Blocks,
     Causal,
@@ -29,6 +27,8 @@ from regard.attention.masks import (
     Window,
     as_mask,
 )
+from regard.attention.pairs.csr import csr_of
+from regard.attention.pairs.intervals import Interval
 from regard.modules.efficient import BigBird, Longformer, Strided
 from sampling import examples
 

@@ -17,7 +17,8 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
 from attention import compiled_checks
-from regard.attention import attend, autograd, masks, positions, weights
+from regard.attention import attend, masks, positions, weights
+from regard.attention.gradients import autograd
 from regard.errors import ArgumentError, RefusedError
 from regard.modules import MultiHeadAttention, Projections
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from regard.cli.options import FigureViewName
+from regard.cli.arguments.options import FigureViewName
 from regard.inspection import FIGURE_VIEWS
 
 SENTENCE = "I saw a saw ."

@@ -531,7 +531,7 @@ def test_only_texts_have_a_script(predict, speech, capsys):
 
 
 def test_without_opencc_what_is_missing_is_named(predict, monkeypatch):
-    from regard.inputs import script
+    from regard.inputs.text import script
 
     monkeypatch.setitem(sys.modules, "opencc", None)
     script._converter.cache_clear()

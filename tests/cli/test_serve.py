@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from regard.cli.cases import Cases, cases_of
-from regard.cli.live_app import Asked, Limits, live_app
-from regard.cli.live_model import LiveModel
+from regard.cli.answering.cases import Cases, cases_of
 from regard.cli.main import main
-from regard.cli.one_at_a_time import OneAtATime
 from regard.cli.serve import _bound
+from regard.cli.server.live_app import Asked, Limits, live_app
+from regard.cli.server.live_model import LiveModel
+from regard.cli.server.one_at_a_time import OneAtATime
 from regard.errors import ArgumentError
 from regard.page.modules import integrity, joined
 

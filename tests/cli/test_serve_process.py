@@ -11,8 +11,8 @@ from contextlib import suppress
 import pytest
 from serving import asked, running
 
-from regard.cli.patient_connections import patient_connections
 from regard.cli.serve import _bound
+from regard.cli.server.patient_connections import patient_connections
 
 uvicorn = pytest.importorskip("uvicorn", reason="regard serve: install the extra serve")
 

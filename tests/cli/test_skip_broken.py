@@ -7,7 +7,7 @@ import pytest
 from small_recipe import RECIPE
 
 from regard import load
-from regard.cli.broken_lines import BrokenLines
+from regard.cli.arguments.broken_lines import BrokenLines
 from regard.cli.main import main
 from regard.errors import ArgumentError, DataError
 from regard.tasks.readers import find_reader

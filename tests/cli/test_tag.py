@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(tag, tmp_path, conten
 
 
 def test_a_long_sentence_has_lists_and_says_why_it_has_no_map(tag, monkeypatch):
-    monkeypatch.setattr("regard.cli.showing._MOST_MAPPED", 4)
+    monkeypatch.setattr("regard.cli.answering.showing._MOST_MAPPED", 4)
     out = tag(SENTENCE, "--map")[1]
     assert "The source has 5 words; a map has 4 at most." in out
     assert "Layer 2 of 2, average of heads 1-4" in out

@@ -11,7 +11,8 @@ import pytest
 
 from regard import load
 from regard.cli.main import main
-from regard.datasets import BinaryLabels, Example, sentiment
+from regard.datasets import BinaryLabels, Example
+from regard.datasets.known import sentiment
 from regard.errors import ArgumentError
 from regard.tasks.readers import find_reader
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from regard.datasets.class_folders import read_class_folders
 from regard.datasets.example import Example
+from regard.datasets.formats.class_folders import read_class_folders
 from regard.errors import DataError
 
 

@@ -5,10 +5,10 @@ from itertools import groupby
 import pytest
 import torch
 
-from regard.datasets.digit_strings import SILENCE, _frames, frame_levels, make_digit_strings
 from regard.datasets.example import Example
+from regard.datasets.known.digit_strings import SILENCE, _frames, frame_levels, make_digit_strings
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.inputs.sound import Sound, write_sound
+from regard.inputs.sound.sound import Sound, write_sound
 
 RATE = 8000
 

@@ -13,7 +13,7 @@ from treebank_files import SAW, sentence
 
 from regard import datasets
 from regard.datasets import DatasetFile, fetch, fetching, find, read
-from regard.datasets.treebanks import treebank
+from regard.datasets.known.treebanks import treebank
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 
 FILES = {"train": SAW * 3001, "dev": SAW + sentence("unseen"), "test": sentence("I", "saw")}

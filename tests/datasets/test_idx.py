@@ -6,7 +6,7 @@ import struct
 import pytest
 import torch
 
-from regard.datasets.idx import read_idx
+from regard.datasets.formats.idx import read_idx
 from regard.errors import DataError
 
 

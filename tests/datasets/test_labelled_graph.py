@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.datasets.labelled_graph import read_labelled_graph
+from regard.datasets.formats.labelled_graph import read_labelled_graph
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError, UnknownNameError
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from regard.datasets.digit_strings import SILENCE_LEVEL, add_noise, frame_levels
+from regard.datasets.known.digit_strings import SILENCE_LEVEL, add_noise, frame_levels
 from regard.inputs import SpeechFrames
-from regard.inputs.sound import Sound
+from regard.inputs.sound.sound import Sound
 
 
 def test_levels_by_hand():

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from regard.datasets.example import Example
-from regard.datasets.pairs import read_aligned, read_pairs
+from regard.datasets.formats.pairs import read_aligned, read_pairs
 from regard.errors import DataError
 
 

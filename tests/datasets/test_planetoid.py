@@ -7,8 +7,8 @@ import pytest
 from test_safe_pickle import array, matrix
 
 import regard
-from regard.datasets import planetoid
-from regard.datasets.planetoid import PLANETOID_FILES, read_planetoid
+from regard.datasets.formats import planetoid
+from regard.datasets.formats.planetoid import PLANETOID_FILES, read_planetoid
 from regard.errors import DataError
 from regard.tasks import Recipe
 from regard.tasks.sources import Graphs

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from regard.datasets.example import Example
-from regard.datasets.pronunciations import read_pronunciations
+from regard.datasets.known.pronunciations import read_pronunciations
 from regard.errors import DataError
 
 

@@ -4,7 +4,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from regard.datasets import SPLITS, read
-from regard.datasets.purchases import make_purchases
+from regard.datasets.known.purchases import make_purchases
 
 COLUMNS = 11  # age, two sexes, six jobs, bought before: no or yes
 

@@ -11,7 +11,7 @@ from regard.datasets import DatasetFile, canonical_smiles, check, count_duplicat
 from regard.datasets import fetching as fetching_room
 from regard.datasets.example import Example
 from regard.errors import ArgumentError, DataError, MissingExtraError
-from regard.inputs.sound import Sound
+from regard.inputs.sound.sound import Sound
 
 
 @pytest.fixture(autouse=True)

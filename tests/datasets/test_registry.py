@@ -10,12 +10,12 @@ import torch
 
 from regard.datasets import DATASETS, SPLITS, check
 from regard.datasets.example import Example
-from regard.datasets.idx import read_idx
+from regard.datasets.formats.idx import read_idx
 from regard.datasets.reading import read
 from regard.datasets.splits import split_by_hash
 from regard.errors import DataError, UnknownNameError
 from regard.inputs import FOLDINGS
-from regard.inputs.sound import Sound
+from regard.inputs.sound.sound import Sound
 
 held = cache(read)  # a data set is read once, for all tests
 GIVES = {"label", "number", "text", "sound", "items", "labels"}

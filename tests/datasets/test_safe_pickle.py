@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from regard.datasets.safe_pickle import read_safe_pickle
+from regard.datasets.formats.safe_pickle import read_safe_pickle
 from regard.errors import DataError
 
 

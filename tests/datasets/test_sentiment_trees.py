@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.datasets.example import Example
-from regard.datasets.sentiment_trees import read_phrases
+from regard.datasets.formats.sentiment_trees import read_phrases
 from regard.errors import DataError
 
 

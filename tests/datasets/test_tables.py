@@ -6,9 +6,9 @@ import re
 import pytest
 
 from regard.datasets import check
-from regard.datasets.columns import Columns
 from regard.datasets.example import Example
-from regard.datasets.tables import read_table
+from regard.datasets.formats.columns import Columns
+from regard.datasets.formats.tables import read_table
 from regard.errors import ArgumentError, DataError, UnknownNameError
 
 ANSWERS = Columns("smiles", ("a", "b"), source_type="smiles", target_type="labels")

@@ -4,7 +4,7 @@ import pytest
 
 from regard.cli.main import main
 from regard.datasets import check, find_source, read
-from regard.datasets.text_formats import TextFormat, detect_format
+from regard.datasets.formats.text_formats import TextFormat, detect_format
 from regard.errors import DataError
 
 WORDS = "1\tI\tI\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tsaw\tsee\tVERB\tVBD\t_\t0\troot\t_\t_\n\n"

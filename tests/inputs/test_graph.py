@@ -6,7 +6,7 @@ import torch
 from regard.attention import attend, weigh
 from regard.errors import ArgumentError
 from regard.inputs.batch import Batch
-from regard.inputs.graph import Graph, edges_mask
+from regard.inputs.graph.graph import Graph, edges_mask
 
 PATH = torch.tensor([[0, 1], [1, 2]])
 

@@ -10,8 +10,8 @@ from rdkit import Chem, rdBase
 
 from regard.attention import weigh
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
-from regard.inputs.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors
-from regard.inputs.molecule import BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
+from regard.inputs.graph.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors
+from regard.inputs.graph.molecule import BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
 from regard.inputs.standardise import Standardise
 
 RICH = MoleculeAtoms("rich")

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.inputs.profile_encoder import ProfileEncoder
-from regard.inputs.profile_tables import read_profiles
+from regard.inputs.graph.profile_encoder import ProfileEncoder
+from regard.inputs.graph.profile_tables import read_profiles
 
 PEOPLE = [
     {"sex": "f", "age": 20.0, "job": "cook", "buys": "yes"},

@@ -7,7 +7,8 @@ import pytest
 
 from regard.datasets import read
 from regard.errors import MissingExtraError, UnknownNameError
-from regard.inputs import SCRIPTS, convert_script, detect_script, script
+from regard.inputs import SCRIPTS, convert_script, detect_script
+from regard.inputs.text import script
 
 SENTENCES = [("他在讀書，寫了許多東西。", "他在读书，写了许多东西。"), ("我們開車經過這座橋。", "我们开车经过这座桥。")]
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, DataError, MissingExtraError
-from regard.inputs.profile_encoder import ProfileEncoder
-from regard.inputs.social_graph import from_networkx, read_edge_list, read_social_graph, social_graph
+from regard.inputs.graph.profile_encoder import ProfileEncoder
+from regard.inputs.graph.social_graph import from_networkx, read_edge_list, read_social_graph, social_graph
 
 PEOPLE = {"Ann": {"age": 31}, "Bob": {"age": 33}, "Cleo": {"age": 35}}
 NAMES = ["Ann", "Bob", "Cleo"]

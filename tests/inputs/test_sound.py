@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, DataError, MissingExtraError
-from regard.inputs.sound import Sound, read_sound, resample, write_sound
+from regard.inputs.sound.sound import Sound, read_sound, resample, write_sound
 
 soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("librosa")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.inputs.sound_augmentation import (
+from regard.inputs.sound.sound_augmentation import (
     with_random_clipping,
     with_random_filter,
     with_random_gain,

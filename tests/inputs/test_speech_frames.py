@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.inputs import Batch, speech_frames
-from regard.inputs.sound import Sound, read_sound
-from regard.inputs.speech_frames import FEATURES, SpeechFrames
+from regard.inputs import Batch
+from regard.inputs.sound import speech_frames
+from regard.inputs.sound.sound import Sound, read_sound
+from regard.inputs.sound.speech_frames import FEATURES, SpeechFrames
 
 librosa = pytest.importorskip("librosa")
 soundfile = pytest.importorskip("soundfile")

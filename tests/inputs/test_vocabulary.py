@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
-from regard.inputs.characters import Characters, Words
-from regard.inputs.special_ids import UNKNOWN_PIECE
-from regard.inputs.subwords import Subwords
-from regard.inputs.text_bytes import Bytes
-from regard.inputs.tokenisation import split_words
-from regard.inputs.vocabulary import VOCABULARIES, Vocabulary, vocabulary_from_json
+from regard.inputs.text.characters import Characters, Words
+from regard.inputs.text.special_ids import UNKNOWN_PIECE
+from regard.inputs.text.subwords import Subwords
+from regard.inputs.text.text_bytes import Bytes
+from regard.inputs.text.tokenisation import split_words
+from regard.inputs.text.vocabulary import VOCABULARIES, Vocabulary, vocabulary_from_json
 from regard.special_ids import END, PADDING, START
 
 TEXTS = ["I saw a saw.", "low lower lowest low low slow", "我 一 进门 就 看见 常威 在 打 来福", ""]
@@ -176,7 +176,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
 @pytest.mark.slow
 def test_every_process_learns_the_same():
     code = (
-        "import json; from regard.inputs.subwords import Subwords\n"
+        "import json; from regard.inputs.text.subwords import Subwords\n"
         "texts = [f'{n % 7} words {n % 11} of {n % 13} 看见{n % 5}' for n in range(500)]\n"
         "print(json.dumps(Subwords.fit(texts, 400).to_json()))"
     )

@@ -11,7 +11,7 @@ import torch
 from regard import inputs
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 from regard.inputs import WordEmbedding, WordEncoder, WordFeatures, fold_ascii, fold_width, word_shape
-from regard.inputs import word_encoder as encoder_file
+from regard.inputs.text import word_encoder as encoder_file
 
 SENTENCES = [["I", "saw", "a", "saw", "."], ["The", "dog", "saw", "I", "."], []]
 SMALL = WordFeatures(minimum_count=1, prefixes=2, suffixes=3, affix_ids=97, ngram_ids=101, shape_ids=53)
@@ -179,7 +179,7 @@ def test_shapes_and_folds():
 
 
 def test_the_unknown_are_counted_however_many_words_are_remembered(monkeypatch):
-    monkeypatch.setattr("regard.inputs.word_encoder._MOST_CACHED", 1500)
+    monkeypatch.setattr("regard.inputs.text.word_encoder._MOST_CACHED", 1500)
     encoder = WordEncoder.fit([["saw", "tool"]], minimum_count=1)
     for first in range(0, 4000, 40):
         words = ["saw", *(f"x{number}" for number in range(first, first + 40)), "tool", "x0"]
@@ -190,7 +190,7 @@ def test_the_unknown_are_counted_however_many_words_are_remembered(monkeypatch):
 
 
 def test_a_sentence_of_more_words_than_are_remembered_is_worked_out_once(monkeypatch):
-    monkeypatch.setattr("regard.inputs.word_encoder._MOST_CACHED", 50)
+    monkeypatch.setattr("regard.inputs.text.word_encoder._MOST_CACHED", 50)
     encoder = WordEncoder.fit([["saw"]], minimum_count=1)
     words = [f"x{number}" for number in range(100)]
     looked = []

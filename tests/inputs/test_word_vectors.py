@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, DataError
-from regard.inputs.one_hot import OneHotWords
-from regard.inputs.word_vectors import WordVectors
+from regard.inputs.text.one_hot import OneHotWords
+from regard.inputs.text.word_vectors import WordVectors
 
 GLOVE = "cat 2 1\ndog 1.5 1\napple -1 2\n. . . 3 -4\n"
 

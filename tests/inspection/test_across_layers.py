@@ -57,7 +57,7 @@ def slow_rollout(layers, item):
 @pytest.mark.parametrize("normaliser", ["softmax", "sparsemax", "relu"])
 @pytest.mark.parametrize("budget", [2**22, 1, 150])
 def test_rollout_is_the_product_of_the_mixed_maps(mask, normaliser, budget, monkeypatch):
-    monkeypatch.setattr("regard.inspection.seen_layer._BUDGET", budget)
+    monkeypatch.setattr("regard.inspection.record.seen_layer._BUDGET", budget)
     layers = [layer_of(seed, mask, normaliser=normaliser) for seed in (1, 2, 3)]
     found = rollout(layers, ROWS)
     assert found.shape == (2, 3, 7)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.inspection import DrawnPicture, Outcomes, Place, Record
-from regard.inspection.alignment import align, align_texts
+from regard.inspection.explain.alignment import align, align_texts
 
 N = None
 BY_HAND = {

@@ -25,10 +25,10 @@ from regard.inspection import (
     value_weighted,
     watch,
 )
-from regard.inspection.attributed_items import attributed_items
-from regard.inspection.change_parts import Where
-from regard.inspection.changes import Change
-from regard.inspection.head_gradients import head_gradients
+from regard.inspection.explain.attributed_items import attributed_items
+from regard.inspection.explain.change_parts import Where
+from regard.inspection.explain.changes import Change
+from regard.inspection.explain.head_gradients import head_gradients
 from regard.inspection.views.facts import Facts, sentence
 from regard.page import as_html, as_text
 from regard.page.sentences import sentences

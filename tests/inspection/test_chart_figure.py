@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 from regard.inspection import chart_figure, save_chart
 from regard.inspection.figures import is_own_figure
 from regard.page import Chart, Point, Series
-from regard.page.series_style import COLOURS
+from regard.page.charts.series_style import COLOURS
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINES = Chart(

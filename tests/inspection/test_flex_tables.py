@@ -10,7 +10,7 @@ from regard.attention import Bias, Causal, Window
 from regard.attention.masks import KeyRange, Pairs, Predicate
 from regard.errors import ArgumentError
 from regard.inspection import HideKey, Seen, watch
-from regard.inspection.rules import Distances
+from regard.inspection.capture.by_hand.rules import Distances
 
 flex = pytest.importorskip("torch.nn.attention.flex_attention")
 
@@ -125,7 +125,7 @@ def test_a_changed_call(tmp_path):
 
 
 def test_rows_are_evaluated_a_few_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.inspection.flex_tables._BUDGET", 3000)
+    monkeypatch.setattr("regard.inspection.capture.flex_tables._BUDGET", 3000)
     layer = saved(seen_of(slopes, causal), tmp_path)
     assert layer.mask == Causal()
     assert isinstance(layer.position, Distances)
@@ -134,10 +134,10 @@ def test_rows_are_evaluated_a_few_at_a_time(tmp_path, monkeypatch):
 def test_beyond_the_bound_the_functions_are_refused(tmp_path, monkeypatch):
     seen = seen_of(mask_mod=causal)
     pairs = 2 * 4 * LENGTH * LENGTH
-    monkeypatch.setattr("regard.inspection.flex_tables.MOST_PAIRS", pairs - 1)
+    monkeypatch.setattr("regard.inspection.capture.flex_tables.MOST_PAIRS", pairs - 1)
     with pytest.raises(ArgumentError, match=r"`mask` of layer 0 .* must be a part of regard to be saved"):
         seen.save(tmp_path / "seen.safetensors")
-    monkeypatch.setattr("regard.inspection.flex_tables.MOST_PAIRS", pairs)
+    monkeypatch.setattr("regard.inspection.capture.flex_tables.MOST_PAIRS", pairs)
     assert saved(seen, tmp_path).mask == Causal()
 
 

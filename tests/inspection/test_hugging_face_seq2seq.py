@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from regard.cli.main import main
 from regard.errors import ArgumentError, DataError, ModelError
 from regard.inspection import PartlySeen, Record, load_record, save_record, see, story, story_of, value_weighted
-from regard.inspection import hugging_face_seq2seq as seq2seq
+from regard.inspection.cases import hugging_face_seq2seq as seq2seq
 from regard.inspection.hugging_face import pretrained_case
 from regard.page import as_text
 

@@ -10,8 +10,8 @@ import torch
 from regard.cli.main import main
 from regard.errors import DataError, ModelError
 from regard.inputs import Sound, resample, write_sound
-from regard.inspection import hugging_face_seq2seq as seq2seq
 from regard.inspection import load_record, save_record, see, story
+from regard.inspection.cases import hugging_face_seq2seq as seq2seq
 from regard.inspection.hugging_face import pretrained_case
 from regard.page import as_text
 

@@ -10,19 +10,10 @@ from torch import nn
 from torch.nn import functional
 
 from regard.errors import ArgumentError
-from regard.inspection import (
-    HideKey,
-    PartlySeen,
-    by_hand,
-    call_by_hand,
-    einsum,
-    elementwise,
-    fits,
-    followed,
-    products,
-    watch,
-)
-from regard.inspection.functions import FUNCTIONS
+from regard.inspection import HideKey, PartlySeen, watch
+from regard.inspection.capture.by_hand import call_by_hand, einsum, elementwise, fits, followed, products
+from regard.inspection.capture.by_hand import recognition as by_hand
+from regard.inspection.capture.functions import FUNCTIONS
 
 watching = sys.modules[watch.__module__]
 SIZE = 8

@@ -16,7 +16,7 @@ from regard.inspection import (
     story_of,
     watch,
 )
-from regard.inspection.joined_about import joined_about
+from regard.inspection.record.joined_about import joined_about
 
 ITEMS, PIECES = ("ein", "Hund", "rennt"), ("a", "dog", "runs", ".")
 

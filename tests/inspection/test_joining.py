@@ -9,7 +9,7 @@ from torch import nn
 from regard.attention import Alibi, Bias, Bucketed, Causal, GuidedBias, Relative, Rotary, Window, attend, attend_rows
 from regard.attention.masks import KeyRange, NoSelf
 from regard.inspection import RemoveHead, Seen, SeenLayer, watch
-from regard.inspection.rules import Distances, KeyIntervals
+from regard.inspection.capture.by_hand.rules import Distances, KeyIntervals
 from regard.modules import Cache, MultiHeadAttention
 
 BATCH, HEADS, LENGTH, SIZE = 2, 4, 9, 8
@@ -106,7 +106,7 @@ def test_without_a_mask_each_query_sees_the_keys_of_its_step():
 
 def test_biases_of_single_queries_become_one_line(monkeypatch):
     """A step's bias is a table of one row, as in T5; all together they follow the distance, without a table of all."""
-    monkeypatch.setattr("regard.inspection.joined_positions._table", None)
+    monkeypatch.setattr("regard.inspection.record.joined_positions._table", None)
     query, key, value = three()
     line = vectors(HEADS, LENGTH, seed=4)
     seen = Seen()
@@ -489,7 +489,7 @@ def test_nothing_and_single_calls_stay_as_they_are():
 
 
 def test_rows_of_many_steps_are_computed_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr("regard.inspection.seen_layer._BUDGET", 100)
+    monkeypatch.setattr("regard.inspection.record.seen_layer._BUDGET", 100)
     (joined,) = growing([1] * LENGTH, mask="causal").joined()
     calls = []
 
@@ -497,6 +497,6 @@ def test_rows_of_many_steps_are_computed_a_few_at_a_time(monkeypatch):
         calls.append(1)
         return attend_rows(*three, **parts)
 
-    monkeypatch.setattr("regard.inspection.seen_layer.attend_rows", counted)
+    monkeypatch.setattr("regard.inspection.record.seen_layer.attend_rows", counted)
     assert joined.verify() < 1e-5
     assert len(calls) == LENGTH

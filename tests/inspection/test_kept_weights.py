@@ -10,7 +10,7 @@ import torch
 
 from regard.attention import Causal, Dot, ScaledDot
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
-from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.record.seen_layer import SeenLayer
 from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.layer_arrays import mean_rows, overview, top_rows
 from regard.inspection.views.page_data import page_data

@@ -4,7 +4,7 @@ import pytest
 
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inspection import see, story_of
-from regard.inspection.own_model import is_own_model, own_case
+from regard.inspection.cases.own_model import is_own_model, own_case
 
 START = """
 import torch

@@ -195,7 +195,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     torch.manual_seed(0)
     for table in (torch.rand(3, 11, 11), torch.rand(3, 11, 6)):
         whole = head_patterns(layer_of(table))
-        monkeypatch.setattr("regard.inspection.seen_layer._BUDGET", 50)
+        monkeypatch.setattr("regard.inspection.record.seen_layer._BUDGET", 50)
         parts = head_patterns(layer_of(table))
         monkeypatch.undo()
         for one, other in zip(whole, parts, strict=True):

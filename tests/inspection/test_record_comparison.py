@@ -18,8 +18,8 @@ from regard.inspection import (
     live_page,
     save_page,
 )
-from regard.inspection.alignment import align
-from regard.inspection.head_differences import head_differences
+from regard.inspection.explain.alignment import align
+from regard.inspection.explain.head_differences import head_differences
 from regard.page import Page, as_html, as_text
 
 
@@ -152,7 +152,7 @@ def test_many_rows_are_taken_evenly(monkeypatch):
     first, second = (torch.rand(1, 100, 100).softmax(-1) for _ in range(2))
     items = tuple(map(str, range(100)))
     made = [Record(items, layers=(LayerRecord.of_weights("1", each),)) for each in (first, second)]
-    monkeypatch.setattr("regard.inspection.head_differences._MOST_WEIGHTS", 2000)
+    monkeypatch.setattr("regard.inspection.explain.head_differences._MOST_WEIGHTS", 2000)
     every = np.abs(first.numpy().astype(float) - second.numpy())[0].sum(-1) / 2
     assert head_differences(*made, align(*made))[0] == pytest.approx([every[::5].mean()], abs=1e-9)
 

@@ -14,7 +14,7 @@ from regard.attention import Additive, Bias, Relative, Window, attend, attend_ro
 from regard.attention.masks import Pairs
 from regard.errors import ArgumentError
 from regard.inspection import HidePair, SeenLayer, Temperature, UniformHead, steps_page, watch
-from regard.inspection.rules import Distances, KeyIntervals
+from regard.inspection.capture.by_hand.rules import Distances, KeyIntervals
 from regard.modules.huggingface import SoftCapped
 from regard.page import as_text
 from sampling import examples

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard.attention import Bias, Causal, Mask, Window, weigh
 from regard.attention.masks import KeyRange, Pairs
-from regard.inspection.rules import Distances, KeyIntervals, as_parts, bias_rule, mask_rule
+from regard.inspection.capture.by_hand.rules import Distances, KeyIntervals, as_parts, bias_rule, mask_rule
 
 SIZES = st.integers(1, 6)
 

@@ -10,7 +10,7 @@ from torch import nn
 import regard
 from regard.errors import ArgumentError
 from regard.inspection import Case, HideKey, LayerRecord, Outcome, Outcomes, Place, Record, see, story, story_of
-from regard.inspection.see import MOST_CHANGES
+from regard.inspection.explain.see import MOST_CHANGES
 from regard.page import Comparison, Items, Table, as_text
 
 of_weights = LayerRecord.of_weights

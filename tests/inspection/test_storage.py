@@ -36,8 +36,8 @@ from regard.attention import (
 from regard.attention.masks import ExtraKeysMask, KeyRange, Pairs
 from regard.errors import ArgumentError, DataError
 from regard.inspection import RemoveHead, Seen, SeenLayer, watch
-from regard.inspection.part_json import PARTS
-from regard.inspection.rules import Distances, KeyIntervals
+from regard.inspection.capture.by_hand.rules import Distances, KeyIntervals
+from regard.inspection.record.part_json import PARTS
 from sampling import examples
 
 QUERIES = 7

@@ -6,7 +6,7 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.inspection import LayerRecord, Record, find_problems, rank, select_weights
-from regard.inspection.numbered import numbered
+from regard.inspection.record.numbered import numbered
 
 of_weights = LayerRecord.of_weights
 
@@ -116,7 +116,7 @@ def test_a_record_keeps_float32_without_gradients():
 
 @pytest.mark.parametrize("budget", [1, 2**22])
 def test_weights_of_an_item_are_sums_over_its_keys_and_averages_over_its_queries(budget, monkeypatch):
-    monkeypatch.setattr("regard.inspection.record._BUDGET", budget)
+    monkeypatch.setattr("regard.inspection.record.record._BUDGET", budget)
     weights = torch.rand(2, 5, 6, generator=torch.Generator().manual_seed(0)).softmax(-1)
     layer = replace(LayerRecord.of_weights("layer 1", weights), query_bounds=(0, 1, 5), key_bounds=(0, 2, 3, 6))
     keys = torch.stack([weights[..., :2].sum(-1), weights[..., 2], weights[..., 3:].sum(-1)], -1)

@@ -15,7 +15,7 @@ from regard.attention import Additive, Causal, Lengths, Window
 from regard.attention.masks import KeyRange
 from regard.errors import ArgumentError
 from regard.inspection import NothingSeen, PartlySeen, RecordDiffers, RemoveHead, Temperature, watch
-from regard.inspection.rules import KeyIntervals
+from regard.inspection.capture.by_hand.rules import KeyIntervals
 from regard.modules import MultiHeadAttention
 
 BATCH, HEADS, LENGTH, SIZE = 2, 3, 7, 4

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from regard.attention import Sigmoid
 from regard.inspection import PartlySeen, watch
-from regard.inspection.fits import are_weights, same_weights
+from regard.inspection.capture.by_hand.fits import are_weights, same_weights
 
 HEADS, SIZE = 4, 16
 WIDTH = HEADS * SIZE

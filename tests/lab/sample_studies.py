@@ -8,7 +8,7 @@ from regard.errors import DivergedError
 from regard.lab import Along, Claim, Study
 from regard.page import Page, Picture, Pictures, Prose
 from regard.progress import progress_over
-from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 
 def coin(setting, seed):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.lab.ambiguity import accuracy_on_words, ambiguous_words
+from regard.lab.texts.ambiguity import accuracy_on_words, ambiguous_words
 
 TRAIN = [(["I", "saw", "a", "Saw"], ["PRON", "VERB", "DET", "NOUN"]), (["I", "saw", "it"], ["PRON", "VERB", "PRON"])]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.lab.letter_sequences import LETTERS, clues, distant_letters, nearest_letters
+from regard.lab.synthetic.letter_sequences import LETTERS, clues, distant_letters, nearest_letters
 
 
 def written(vectors, more):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from regard.lab.linear_attention import attentive_form, recurrent_form
+from regard.lab.synthetic.linear_attention import attentive_form, recurrent_form
 
 FORMS = pytest.mark.parametrize("form", [recurrent_form, attentive_form])
 

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from regard.errors import ArgumentError
-from regard.lab.list_operations import list_operations
+from regard.lab.synthetic.list_operations import list_operations
 
 
 def evaluated(text: str) -> str:

@@ -3,8 +3,8 @@
 import pytest
 
 from regard.errors import UnknownNameError
-from regard.lab.list_operations import list_operations
-from regard.lab.long_range import SETTINGS, VARIANTS, claims, examples_of
+from regard.lab.synthetic.list_operations import list_operations
+from regard.lab.synthetic.long_range import SETTINGS, VARIANTS, claims, examples_of
 from regard.tasks import Recipe
 from sampling import examples
 
@@ -14,7 +14,7 @@ def test_lists_are_long_where_they_are_measured(monkeypatch):
     def some(count, *given, **lengths):
         return list_operations(examples(count), *given, **lengths)
 
-    monkeypatch.setattr("regard.lab.long_range.list_operations", some)
+    monkeypatch.setattr("regard.lab.synthetic.long_range.list_operations", some)
     train, dev, test = examples_of("lists", 300)
     assert (len(train), len(dev), len(test)) == (examples(300), examples(250), examples(2000))
     assert min(len(text) for text, _ in train) < 50

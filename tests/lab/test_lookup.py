@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from regard.lab.lookup import lookup_loss, lookup_start, lookups
+from regard.lab.synthetic.lookup import lookup_loss, lookup_start, lookups
 
 
 def first(seed):
@@ -49,7 +49,7 @@ def test_scores_begin_with_a_spread_of_a_third_of_the_root_of_d(size):
 def test_the_gradient_by_scores_is_that_of_equal_weights(monkeypatch):
     # A head whose scores are nearly 0 has equal weights, so that the gradient of -log p by a score s_j is
     # w_j (1 - 1 / p) for an item of the wanted label, and w_j for another, with w = 1/16 and p their share.
-    from regard.lab import lookup
+    from regard.lab.synthetic import lookup
 
     batch = first(1_000_000)
     monkeypatch.setattr(lookup, "_unseen", lambda seed: [batch, batch])
@@ -74,7 +74,7 @@ def test_training_lowers_the_loss():
 
 
 def test_the_best_learning_rate_counts(monkeypatch):
-    from regard.lab import lookup
+    from regard.lab.synthetic import lookup
 
     losses = {0.1: 3.0, 0.2: 1.0, 0.4: 2.0}
     monkeypatch.setattr(lookup, "lookup_loss", lambda *given, steps, learning_rate: losses[learning_rate])

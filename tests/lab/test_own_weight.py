@@ -5,8 +5,8 @@ import torch
 
 from regard.datasets import TaggedSentence
 from regard.inspection import LayerRecord, Record
-from regard.lab.own_weight import of_records, of_vectors
-from regard.lab.tagger import SMALL, tagger_recipe
+from regard.lab.texts.own_weight import of_records, of_vectors
+from regard.lab.texts.tagger import SMALL, tagger_recipe
 
 
 def record(own):
@@ -32,7 +32,7 @@ def test_short_sentences_are_left_out():
 
 
 def test_vectors_attend_by_their_inner_products(monkeypatch):
-    from regard.lab import tagger as module
+    from regard.lab.texts import tagger as module
 
     sentence = TaggedSentence(("a", "b", "c", "d", "e"), ("X", "Y", "X", "Y", "X"))
     monkeypatch.setattr(module, "first_examples", lambda *given: [sentence] * 2)

@@ -1,6 +1,6 @@
 """Pairs of sentences: the made-up language, whose order is reversed; ranges of length, up to each limit."""
 
-from regard.lab.sentence_pairs import WORDS, by_length, reversed_sentences
+from regard.lab.texts.sentence_pairs import WORDS, by_length, reversed_sentences
 
 _CAPITALS = {"one": "ONE", "two": "TWO", "three": "THREE", "four": "FOUR", "five": "FIVE"} | {
     "six": "SIX",

@@ -7,8 +7,8 @@ import pytest
 
 from regard.datasets import Example
 from regard.errors import UnknownNameError
-from regard.lab import sentiment_phrases
-from regard.lab.sentiment_phrases import FULL, SMALL, measure_sentiment, negative_log_likelihood, some_phrases
+from regard.lab.texts import sentiment_phrases
+from regard.lab.texts.sentiment_phrases import FULL, SMALL, measure_sentiment, negative_log_likelihood, some_phrases
 from regard.tasks import RECIPES
 
 _LABELLED = [Example(f"phrase {number}", "positive") for number in range(1000)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from regard.errors import UnknownNameError, UnreliablePrediction
-from regard.lab.tagger import FULL, SMALL, tagger_recipe, without_warnings
+from regard.lab.texts.tagger import FULL, SMALL, tagger_recipe, without_warnings
 from regard.tasks import RECIPES
 
 

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 import regard
 from regard import Recipe
 from regard.datasets import TaggedSentence
-from regard.lab.specialisation import head_damage, specialisation, specialisation_by_chance
+from regard.lab.texts.specialisation import head_damage, specialisation, specialisation_by_chance
 
 
 def test_heads_that_hurt_other_labels_alone():

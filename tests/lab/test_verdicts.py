@@ -8,7 +8,7 @@ from lab.sample_studies import COINS, LINES, POINTS
 from regard.lab import Claim, Run, Study, judge, report, run_study
 from regard.lab.report import charts, conditions, summary
 from regard.page import as_html, as_text
-from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 
 def runs_of(pairs, measure="accuracy"):

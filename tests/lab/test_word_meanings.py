@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from regard.lab.word_meanings import closeness, counted_vectors, drawn_vectors, usual_labels
+from regard.lab.texts.word_meanings import closeness, counted_vectors, drawn_vectors, usual_labels
 
 SENTENCES = [["The", "cat", "sleeps"], ["the", "dog", "sleeps"], ["an", "apple", "falls"], ["an", "pear", "falls"]] * 2
 

@@ -3,8 +3,8 @@
 import pytest
 
 from regard.datasets import TaggedSentence
-from regard.lab import word_tagger
-from regard.lab.tagger import SMALL
+from regard.lab.texts import word_tagger
+from regard.lab.texts.tagger import SMALL
 
 TRAIN = [TaggedSentence(("The", "cat", "sleeps"), ("DET", "NOUN", "VERB"))] * 6
 DEV = [TaggedSentence(("the", "dog", "sleeps"), ("DET", "NOUN", "VERB"))] * 2

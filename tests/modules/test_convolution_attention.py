@@ -9,7 +9,7 @@ from torch import nn
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inspection import Seen, receptive_field_figure, receptive_fields, watch
 from regard.modules import ConvolutionAttention
-from regard.modules.convolution_attention import SquaredDistance
+from regard.modules.vision.convolution_attention import SquaredDistance
 
 DOUBLE = torch.float64
 

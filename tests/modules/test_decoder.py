@@ -7,7 +7,7 @@ from torch import nn
 from regard.attention import INPUT_POSITIONS, POSITIONS, Causal, Lengths, Sinusoidal, Window
 from regard.errors import ArgumentError
 from regard.modules import MultiHeadAttention
-from regard.modules.decoder import Decoder
+from regard.modules.seq2seq.decoder import Decoder
 
 WIDTH = 12
 

@@ -6,11 +6,11 @@ from torch import nn
 
 from regard.errors import ArgumentError
 from regard.inspection import watch
-from regard.modules.duration_plan import DurationPlan
-from regard.modules.frame_seq2seq import FrameSeq2Seq, generate_frames
 from regard.modules.guide import Guide
 from regard.modules.projections import PROJECTIONS
-from regard.modules.seq2seq import embed_source
+from regard.modules.seq2seq.duration_plan import DurationPlan
+from regard.modules.seq2seq.frame_seq2seq import FrameSeq2Seq, generate_frames
+from regard.modules.seq2seq.seq2seq import embed_source
 
 LENGTHS, FEATURES = [5, 2, 0, 1], 4
 

@@ -6,8 +6,8 @@ import torch
 from regard.errors import ArgumentError
 from regard.inspection import watch
 from regard.modules.guide import Guide
-from regard.modules.recurrent_seq2seq import AttentionSeq2Seq
-from regard.modules.transformer_seq2seq import TransformerSeq2Seq
+from regard.modules.seq2seq.recurrent_seq2seq import AttentionSeq2Seq
+from regard.modules.seq2seq.transformer_seq2seq import TransformerSeq2Seq
 
 
 def test_the_band_moves_and_stays_at_the_end():

@@ -10,12 +10,12 @@ from torch import nn
 from regard.attention import Window
 from regard.errors import ArgumentError
 from regard.inspection import NothingSeen, watch
-from regard.modules.generation import greedy
 from regard.modules.guide import Guide
 from regard.modules.projections import PROJECTIONS
-from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
-from regard.modules.seq2seq import ScaledEmbedding
-from regard.modules.transformer_seq2seq import TransformerSeq2Seq
+from regard.modules.seq2seq.generation import greedy
+from regard.modules.seq2seq.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
+from regard.modules.seq2seq.seq2seq import ScaledEmbedding
+from regard.modules.seq2seq.transformer_seq2seq import TransformerSeq2Seq
 from regard.special_ids import END, START
 
 WIDTH, VOCABULARY, LENGTHS = 6, 7, [5, 2, 0, 1]

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from regard.errors import ArgumentError
 from regard.page import Chart, Page, Point, Prose, Series, as_html, as_text, show
-from regard.page.axes import linear_ticks, log_ticks, written
-from regard.page.chart_labels import spread
-from regard.page.series_style import COLOURS, series_style
+from regard.page.charts.axes import linear_ticks, log_ticks, written
+from regard.page.charts.chart_labels import spread
+from regard.page.charts.series_style import COLOURS, series_style
 from regard.page.visible import visible
 
 LINES = Chart(

@@ -16,8 +16,8 @@ from PIL import Image
 from page.live_records import document, layers, record_of_calls
 from regard.attention import Bias, Causal, Dot
 from regard.inspection import LayerRecord
-from regard.inspection.rules import AsScores
-from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.capture.by_hand.rules import AsScores
+from regard.inspection.record.seen_layer import SeenLayer
 from regard.page.modules import style
 
 # The corners of rows and columns of a map, by what it says along its lower and right edge. Then the pointer

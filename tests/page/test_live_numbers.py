@@ -7,8 +7,8 @@ import torch
 
 from page.live_records import RECORDS, document, views
 from regard.inspection import Outcome, Record, story_of
-from regard.inspection.numbered import numbered
-from regard.inspection.summaries import select_weights
+from regard.inspection.explain.summaries import select_weights
+from regard.inspection.record.numbered import numbered
 from regard.inspection.views.facts import sentence
 from regard.inspection.views.outcome_text import change_text, said
 from regard.page.modules import joined

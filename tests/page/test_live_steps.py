@@ -10,7 +10,7 @@ from page.live_records import document, record_of_calls
 from regard.attention import Causal, Dot
 from regard.attention.masks import Mask, Predicate
 from regard.inspection import LayerRecord
-from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.record.seen_layer import SeenLayer
 from regard.page.numbers import percent
 
 STEP = "[...document.querySelectorAll('.steps > div')].map((each) => each.innerText.replaceAll('\\n', ' '))"

@@ -16,7 +16,7 @@ from page.live_records import document, record_of_calls
 from regard.attention import Alibi, Causal, Edges, Lengths, Relative, Rotary, ScaledDot, Window
 from regard.attention.masks import KeyRange
 from regard.inspection import LayerRecord
-from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.record.seen_layer import SeenLayer
 from regard.inspection.views.page_data import page_data
 from regard.page.modules import joined
 from regard.page.numbers import percent

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from regard.errors import ArgumentError
 from regard.page import Box, Page, Picture, Pictures, Prose, as_html, as_text, show
-from regard.page.picture_numbers import weight_text
+from regard.page.pictures.picture_numbers import weight_text
 
 # Two rows of three pixels; the right half of the weights is the heaviest.
 PIXELS = ((0.0, 1.0, 1.0), (0.5, 0.0, 0.25))

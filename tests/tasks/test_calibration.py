@@ -10,7 +10,7 @@ from toys import BY_HEART, SAWS, tiny
 from regard import load, train
 from regard.errors import ArgumentError, ModelError
 from regard.tasks import bundled
-from regard.tasks.calibration import best_temperature, calibration_error
+from regard.tasks.judging.calibration import best_temperature, calibration_error
 from regard.tasks.targets import Label, MultiLabel, Regression, target_from_json
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from regard.errors import ModelError
-from regard.tasks import folders
-from regard.tasks.folders import clean_up, find_folder, recover, write_folder
+from regard.tasks.saving import folders
+from regard.tasks.saving.folders import clean_up, find_folder, recover, write_folder
 from regard.tasks.training.checkpoints import read_state, write_state
 
 STATE = {

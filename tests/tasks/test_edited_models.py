@@ -11,7 +11,7 @@ from jaxtyping import TypeCheckError
 
 from regard import load
 from regard.errors import ModelError, RegardError
-from regard.tasks.loading import bundled
+from regard.tasks.saving.loading import bundled
 from sampling import examples
 
 HUGE = (10**9, 10**12, 2**31, 10**6, 10**4, 1e300, 0.5, 3, 0, -1)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.tasks.evaluation import evaluate_predictions
+from regard.tasks.judging.evaluation import evaluate_predictions
 from regard.tasks.targets import Label, MultiLabel, Regression
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.tasks.intervals import FEWEST, format_interval, interval_of_share, interval_of_sums, wilson
+from regard.tasks.judging.intervals import FEWEST, format_interval, interval_of_share, interval_of_sums, wilson
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 50, 1000])

@@ -9,9 +9,9 @@ import torch
 from regard.datasets import BinaryLabels
 from regard.inputs import Graph, Sound
 from regard.tasks import TASKS, Recipe
-from regard.tasks.card import model_card
 from regard.tasks.defaults import task_of
 from regard.tasks.model import Model
+from regard.tasks.saving.card import model_card
 from regard.tasks.sources import INPUTS
 
 

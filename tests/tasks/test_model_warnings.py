@@ -7,8 +7,8 @@ import pytest
 from regard.datasets import BinaryLabels, Example
 from regard.inputs import Bytes
 from regard.tasks import TASKS, Evaluation
-from regard.tasks import model_warnings as warned
-from regard.tasks.measure import ACCURACY
+from regard.tasks.judging import model_warnings as warned
+from regard.tasks.judging.measure import ACCURACY
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.tagger.evaluation import evaluate_labels
 from regard.tasks.targets import Label, MultiLabel

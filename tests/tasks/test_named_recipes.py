@@ -8,7 +8,7 @@ import pytest
 from regard.datasets import DATASETS
 from regard.errors import ArgumentError
 from regard.tasks import NAMED_RECIPES, RECIPES, TASKS, NamedRecipe, Recipe, bundled, load, named_recipes, recipe_for
-from regard.tasks.card import model_card
+from regard.tasks.saving.card import model_card
 
 FILES = sorted(Path(named_recipes.__file__).with_name("recipes").iterdir(), key=lambda path: path.stem)
 

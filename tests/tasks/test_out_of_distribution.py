@@ -11,7 +11,7 @@ from regard import load, train
 from regard.datasets import read
 from regard.errors import OutOfDistribution
 from regard.inputs import split_words
-from regard.tasks.out_of_distribution import Statistic, Threshold, saved_thresholds, thresholds_of
+from regard.tasks.judging.out_of_distribution import Statistic, Threshold, saved_thresholds, thresholds_of
 from regard.tasks.sources import Texts, Words
 
 GERMAN = [

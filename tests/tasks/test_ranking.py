@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from regard.tasks.ranking import area_under_roc
+from regard.tasks.judging.ranking import area_under_roc
 from regard.tasks.targets import MultiLabel
 
 

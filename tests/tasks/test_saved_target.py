@@ -7,7 +7,7 @@ import pytest
 
 from regard.errors import ModelError
 from regard.inputs import Bytes, SpeechFrames, Standardise
-from regard.tasks.loading import bundled, load
+from regard.tasks.saving.loading import bundled, load
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.synthesis.target import SpeechTarget
 from regard.tasks.targets import Label, MultiLabel, Regression

@@ -11,8 +11,9 @@ from toys import SAWS, tiny
 
 from regard.errors import ArgumentError, ModelError, UncheckedModel, UnknownNameError
 from regard.modules import NETWORKS, POOLINGS
-from regard.tasks import bundled, load, loading, train
-from regard.tasks.card import model_card
+from regard.tasks import bundled, load, train
+from regard.tasks.saving import loading
+from regard.tasks.saving.card import model_card
 
 
 @pytest.fixture(scope="module")

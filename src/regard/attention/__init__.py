@@ -1,7 +1,6 @@
 """The operator: any score, any normaliser, any mask, any position scheme; and the engines that compute it."""
 
 from regard.attention.attend import attend, attend_rows, weigh
-from regard.attention.intervals import Interval
 from regard.attention.masks import (
     MASKS,
     Blocks,
@@ -16,6 +15,8 @@ from regard.attention.masks import (
     Prefix,
     Window,
 )
+from regard.attention.pairs.intervals import Interval
+from regard.attention.pairs.spans import Spans
 from regard.attention.pieces import MaskPiece, NormaliserPiece, PositionPiece, ScorePiece
 from regard.attention.plan import Plan, plan
 from regard.attention.positional_encodings import INPUT_POSITIONS, Flow, Learned, Recurrent, Sinusoidal
@@ -41,7 +42,6 @@ from regard.attention.scores import (
     ScaledDot,
 )
 from regard.attention.sizes import Index, ItemLengths, Sizes
-from regard.attention.spans import Spans
 from regard.attention.summarise import Summary, summarise
 from regard.attention.weights import (
     WEIGHTS,

@@ -10,9 +10,10 @@ from torch.compiler import is_compiling
 from torch.nn import Parameter
 from torch.overrides import handle_torch_function, has_torch_function
 
-from regard.attention import autograd, custom_operator, function_transforms
+from regard.attention.compilation import custom_operator
 from regard.attention.engines import ENGINES, dense
 from regard.attention.fast_path import fast_path
+from regard.attention.gradients import autograd, function_transforms
 from regard.attention.keywords import NoSuch, refuse_keywords
 from regard.attention.log_sums import split
 from regard.attention.plan import choose

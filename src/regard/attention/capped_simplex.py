@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.forward_over_forward import refuse_forward_over_forward
+from regard.attention.gradients.forward_over_forward import refuse_forward_over_forward
 
 __all__ = ["capped_simplex", "capped_simplex_vjp"]
 

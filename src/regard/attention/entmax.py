@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.forward_over_forward import refuse_forward_over_forward
+from regard.attention.gradients.forward_over_forward import refuse_forward_over_forward
 
 __all__ = ["entmax", "entmax_alpha_vjp", "entmax_vjp"]
 

@@ -11,16 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.csr import Csr
 from regard.attention.known import FEW_TOKENS, Known, look_up, signature
 from regard.attention.masks import Dense, Mask, as_mask
+from regard.attention.pairs.csr import Csr
+from regard.attention.pairs.spans import Spans
 from regard.attention.parts import declares, map_operands, operands, optional_method, part_of, resolve
 from regard.attention.positional_encodings import INPUT_POSITIONS, PositionalEncoding
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.precision import WIDE, wide_dtype
 from regard.attention.scores import SCORES
 from regard.attention.sizes import Index, Sizes
-from regard.attention.spans import Spans
 from regard.attention.user_parts import UserNormaliser, UserPart, UserPosition, UserScore, unwrapped, wrapped
 from regard.attention.weights import WEIGHTS, Softmax
 from regard.errors import ArgumentError, RefusedError

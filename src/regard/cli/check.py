@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
-from regard.cli.record_files import read_calls
+from regard.cli.arguments.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.output.record_files import read_calls
 from regard.cli.startup import import_torch
 from regard.errors import DataError, RecordWarning
 
@@ -60,7 +60,7 @@ def check(
       regard check seen.safetensors --plain
     """
     import_torch()
-    from regard.cli.console import output_console
+    from regard.cli.output.console import output_console
     from regard.page import Page, Prose, Table, show
 
     console = output_console(width=width, colour=color)

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.command import command_with
-from regard.cli.comparison_options import ComparisonOptions, ResultsOption
-from regard.cli.duration import parse_minutes
-from regard.cli.options import MOST_SEEDS, ColumnOption
+from regard.cli.arguments.command import command_with
+from regard.cli.arguments.comparison_options import ComparisonOptions, ResultsOption
+from regard.cli.arguments.duration import parse_minutes
+from regard.cli.arguments.options import MOST_SEEDS, ColumnOption
 from regard.cli.startup import import_torch
 
 __all__ = ["compare"]

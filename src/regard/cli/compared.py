@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from regard.cli.record_files import is_record
+from regard.cli.output.record_files import is_record
 from regard.errors import ArgumentError
 from regard.inspection import Outcome, Record
 from regard.inspection.views.comparison import RecordDifference

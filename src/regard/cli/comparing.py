@@ -8,11 +8,11 @@ from typing import Any
 
 import typer
 
-from regard.cli.columns import column_names
-from regard.cli.comparison_options import ComparisonOptions
-from regard.cli.console import output_console
-from regard.cli.figure_file import FigureFile
-from regard.cli.options import Format
+from regard.cli.arguments.columns import column_names
+from regard.cli.arguments.comparison_options import ComparisonOptions
+from regard.cli.arguments.options import Format
+from regard.cli.output.console import output_console
+from regard.cli.output.figure_file import FigureFile
 from regard.datasets import DATASETS, find_source
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.command import Command
-from regard.cli.options import (
+from regard.cli.arguments.command import Command
+from regard.cli.arguments.options import (
     ColourOption,
     ColumnOption,
     Format,
@@ -62,7 +62,7 @@ def list_(
       regard data list --format json
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
-    from regard.cli.console import output_console
+    from regard.cli.output.console import output_console
     from regard.datasets import DATASETS, find
     from regard.page import Page, Prose, Table, show
 
@@ -147,8 +147,8 @@ def check(
       regard data check fsdd --label speaker
       regard data check my-reviews/ --column text=review --column label=stars
     """
-    from regard.cli.columns import column_names
-    from regard.cli.console import output_console
+    from regard.cli.arguments.columns import column_names
+    from regard.cli.output.console import output_console
     from regard.datasets import check as look_over
     from regard.datasets import parse_label_names
     from regard.page import Page, show

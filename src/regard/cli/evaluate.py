@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import (
+from regard.cli.arguments.options import (
     MOST_LISTED,
     ColourOption,
     ColumnOption,
@@ -21,8 +21,8 @@ from regard.cli.options import (
     SkipForceOption,
     WidthOption,
 )
+from regard.cli.arguments.trusted import load
 from regard.cli.startup import import_torch
-from regard.cli.trusted import load
 
 if TYPE_CHECKING:
     from regard.datasets import ColumnNames
@@ -73,10 +73,10 @@ def evaluate(
     """
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.broken_lines import BrokenLines, raise_with_option
-    from regard.cli.columns import column_names
-    from regard.cli.console import output_console
-    from regard.cli.model_checks import check_script
+    from regard.cli.answering.model_checks import check_script
+    from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
+    from regard.cli.arguments.columns import column_names
+    from regard.cli.output.console import output_console
     from regard.page import show
     from regard.page.numbers import counted
     from regard.tasks.readers import find_reader
@@ -117,7 +117,7 @@ def evaluate(
 
 def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
     """The given columns, completed by those that the model was trained on, if the data are tables."""
-    from regard.cli.columns import completed
+    from regard.cli.arguments.columns import completed
     from regard.datasets import check_column_names, match_source
 
     remembered = model.about.get("data", {}).get("columns")
@@ -220,7 +220,7 @@ def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top:
 
 
 def _interval(scores: "Evaluation", said: Callable[[float], str]) -> str:
-    from regard.tasks.intervals import format_interval
+    from regard.tasks.judging.intervals import format_interval
 
     if scores.interval is None:
         return f"no 95% interval: {scores.method}"
@@ -248,7 +248,7 @@ def _left_out(empty: int) -> list[str]:
 def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
     from regard.page import Block, Heading, Page, Prose, Table
     from regard.page.numbers import counted
-    from regard.tasks.card import describe_spearman
+    from regard.tasks.saving.card import describe_spearman
 
     said = model.measure.format
     seconds = scores.seconds or 0.0

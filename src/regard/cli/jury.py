@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, Format, FormatOption, HtmlOption, PlainOption, WidthOption
+from regard.cli.arguments.options import ColourOption, Format, FormatOption, HtmlOption, PlainOption, WidthOption
+from regard.cli.output.written_file import check_folder, check_new
 from regard.cli.startup import import_torch
-from regard.cli.written_file import check_folder, check_new
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def jury(
       regard jury sdpa --format json > sdpa.json
     """
     import_torch()
-    from regard.cli.console import output_console
-    from regard.cli.html_page import HtmlPage
+    from regard.cli.output.console import output_console
+    from regard.cli.output.html_page import HtmlPage
     from regard.jury import check, laws_named, report
     from regard.page import show
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import (
+from regard.cli.arguments.options import (
     MOST_PROCESSES,
     MOST_SEEDS,
     ChartOption,
@@ -17,9 +17,9 @@ from regard.cli.options import (
     PlainOption,
     WidthOption,
 )
+from regard.cli.arguments.train_options import Shown
+from regard.cli.output.written_file import check_folder
 from regard.cli.startup import import_torch
-from regard.cli.train_options import Shown
-from regard.cli.written_file import check_folder
 from regard.errors import ArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def lab(
       regard lab detector --example a.html   what a detector finds, and what it attends to
     """
     import_torch()
-    from regard.cli.console import output_console
-    from regard.cli.figure_file import FigureFile
-    from regard.cli.html_page import HtmlPage
+    from regard.cli.output.console import output_console
+    from regard.cli.output.figure_file import FigureFile
+    from regard.cli.output.html_page import HtmlPage
     from regard.lab import STUDIES, report
     from regard.lab.report import charts
     from regard.page import show as show_page
@@ -149,7 +149,7 @@ def lab(
 
 def _example(study: "Study", path: str, progress: Shown, *, full: bool, force: bool) -> "Page":
     """Make the example of a study, and write it to a file."""
-    from regard.cli.html_page import HtmlPage
+    from regard.cli.output.html_page import HtmlPage
     from regard.lab import STUDIES
 
     if study.example is None:

@@ -17,24 +17,24 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli import data, train
+from regard.cli.arguments.command import Command
+from regard.cli.arguments.trusted import edits_trusted
+from regard.cli.arguments.usage import as_typed, is_usage_error, usage_sentence
 from regard.cli.check import check
-from regard.cli.command import Command
 from regard.cli.compare import compare
 from regard.cli.evaluate import evaluate
 from regard.cli.jury import jury
 from regard.cli.lab import lab
 from regard.cli.models import models
+from regard.cli.output.standard_output import discard_output
 from regard.cli.predict import predict
 from regard.cli.replace import replace
 from regard.cli.say import say
 from regard.cli.see import see
 from regard.cli.serve import serve
 from regard.cli.short_names import SHORT_NAMES, command_of
-from regard.cli.standard_output import discard_output
 from regard.cli.steps import steps
 from regard.cli.tag import tag
-from regard.cli.trusted import edits_trusted
-from regard.cli.usage import as_typed, is_usage_error, usage_sentence
 from regard.errors import (
     ArgumentError,
     DataError,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
+from regard.cli.arguments.options import ColourOption, Format, FormatOption, PlainOption, WidthOption
 from regard.errors import ArgumentError, ModelError, UnknownNameError
 
 __all__ = ["models"]
@@ -27,11 +27,11 @@ def models(
       regard models english-pos
       regard models --format json
     """
-    from regard.cli.console import output_console
+    from regard.cli.output.console import output_console
     from regard.page import Page, Prose, Table, show
     from regard.page.visible import visible
     from regard.tasks import bundled
-    from regard.tasks.card import format_score
+    from regard.tasks.saving.card import format_score
 
     console = output_console(width=width, colour=color)
     known = bundled()
@@ -66,7 +66,7 @@ def models(
 
 
 def _entry(name: str, folder: Path) -> dict[str, Any]:
-    from regard.tasks.evaluation import saved_evaluation
+    from regard.tasks.judging.evaluation import saved_evaluation
 
     try:
         description = json.loads((folder / "model.json").read_bytes())

@@ -9,10 +9,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.broken_lines import BrokenLines, raise_with_option
-from regard.cli.command import command_with
-from regard.cli.model_checks import check_readable, check_script
-from regard.cli.options import (
+from regard.cli.answering.model_checks import check_readable, check_script
+from regard.cli.answering.reading import STANDARD_INPUT, Line, in_script, read_file
+from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
+from regard.cli.arguments.command import command_with
+from regard.cli.arguments.options import (
     BothForceOption,
     ColourOption,
     FigureOption,
@@ -32,10 +33,9 @@ from regard.cli.options import (
     Written,
     WrittenOption,
 )
-from regard.cli.reading import STANDARD_INPUT, Line, in_script, read_file
-from regard.cli.standard_output import outliving_reader
+from regard.cli.arguments.trusted import load
+from regard.cli.output.standard_output import outliving_reader
 from regard.cli.startup import import_torch
-from regard.cli.trusted import load
 from regard.errors import ArgumentError
 
 __all__ = ["Wanted", "answer_all", "check_view", "predict"]
@@ -133,11 +133,11 @@ def answer_all(
             lines = skipped.passing(lines)
         # Here and not above: they bring torch, for which --help and a mistyped option needn't wait.
         import_torch()
-        from regard.cli.console import output_console, progress_over
-        from regard.cli.figure_file import FigureFile
-        from regard.cli.html_page import HtmlPage
-        from regard.cli.predicting import Predicting
-        from regard.cli.showing import DEFAULT_TOP, Show
+        from regard.cli.answering.predicting import Predicting
+        from regard.cli.answering.showing import DEFAULT_TOP, Show
+        from regard.cli.output.console import output_console, progress_over
+        from regard.cli.output.figure_file import FigureFile
+        from regard.cli.output.html_page import HtmlPage
         from regard.page import show
 
         asked = wanted.map or wanted.layer is not None or wanted.head is not None

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.model_checks import describe_model
-from regard.cli.options import (
+from regard.cli.answering.model_checks import describe_model
+from regard.cli.answering.reading import STANDARD_INPUT, Line, read_file
+from regard.cli.arguments.options import (
     ColourOption,
     FigureForceOption,
     FigureOption,
@@ -22,11 +23,10 @@ from regard.cli.options import (
     ViewOption,
     WidthOption,
 )
+from regard.cli.arguments.trusted import load
+from regard.cli.output.standard_output import outliving_reader
 from regard.cli.predict import check_view
-from regard.cli.reading import STANDARD_INPUT, Line, read_file
-from regard.cli.standard_output import outliving_reader
 from regard.cli.startup import import_torch
-from regard.cli.trusted import load
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnreliablePrediction
 
 if TYPE_CHECKING:
@@ -97,15 +97,15 @@ def say(
     watch = map or layer is not None or head is not None or html is not None or figure is not None or plain
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.console import output_console, progress_over
-    from regard.cli.figure_file import FigureFile
-    from regard.cli.html_page import HtmlPage
-    from regard.cli.showing import Show, as_page
+    from regard.cli.answering.showing import Show, as_page
+    from regard.cli.output.console import output_console, progress_over
+    from regard.cli.output.figure_file import FigureFile
+    from regard.cli.output.html_page import HtmlPage
     from regard.files import write_bytes
     from regard.inputs import wav
     from regard.page import show
     from regard.page.visible import visible
-    from regard.tasks.folders import replace_folder
+    from regard.tasks.saving.folders import replace_folder
 
     loaded = load(model)
     if not loaded.task.predicts_sound:

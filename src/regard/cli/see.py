@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.command import command_with
-from regard.cli.options import (
+from regard.cli.arguments.command import command_with
+from regard.cli.arguments.options import (
     MOST_LISTED,
     ColourOption,
     FigureForceOption,
@@ -24,17 +24,17 @@ from regard.cli.options import (
     ViewOption,
     WidthOption,
 )
+from regard.cli.output.standard_output import outliving_reader
 from regard.cli.predict import check_view
-from regard.cli.standard_output import outliving_reader
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regard.cli.cases import Cases
+    from regard.cli.answering.cases import Cases
     from regard.cli.compared import Other
-    from regard.cli.html_page import HtmlPage
+    from regard.cli.output.html_page import HtmlPage
     from regard.inspection import Case, Record
     from regard.inspection.views.facts import Facts
 
@@ -158,12 +158,12 @@ def _see(
         raise ArgumentError("`--figure` draws the weights, and not what `--attribution` gives. Leave one of them out.")
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.cases import cases_of, check_attends
+    from regard.cli.answering.cases import cases_of, check_attends
+    from regard.cli.answering.showing import Show, as_json, maps, weights_page
     from regard.cli.compared import Other, other_of
-    from regard.cli.console import output_console
-    from regard.cli.figure_file import FigureFile
-    from regard.cli.html_page import HtmlPage
-    from regard.cli.showing import Show, as_json, maps, weights_page
+    from regard.cli.output.console import output_console
+    from regard.cli.output.figure_file import FigureFile
+    from regard.cli.output.html_page import HtmlPage
     from regard.inspection import save_record, story_of
     from regard.inspection.views.story import page_of
     from regard.page import Page, show
@@ -232,9 +232,9 @@ def _compare(
     sides: "tuple[Other, Other]", options: SeeOptions, page_file: "HtmlPage | None", console: "Console"
 ) -> None:
     """Print what differs between two records, and write the page of both."""
-    from regard.cli.cases import cases_of, check_attends
+    from regard.cli.answering.cases import cases_of, check_attends
     from regard.cli.compared import difference_as_json, titles_of_both
-    from regard.cli.record_files import is_record
+    from regard.cli.output.record_files import is_record
     from regard.inspection import comparison_of
     from regard.inspection.views.comparison_page import page_of
     from regard.page import show
@@ -263,10 +263,10 @@ def _record(
     model: str, source: str | None, effects: bool | None, load: "Callable[[str], Cases]"
 ) -> tuple["Record", "Case | None"]:
     """The record, and the case that it was made of; None where the record was read from a file."""
-    from regard.cli.record_files import is_record
+    from regard.cli.output.record_files import is_record
     from regard.inspection import load_record
     from regard.inspection import see as see_case
-    from regard.inspection.own_model import is_own_model, own_case
+    from regard.inspection.cases.own_model import is_own_model, own_case
 
     with _progress() as progress:
         if is_own_model(model):

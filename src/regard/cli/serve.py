@@ -62,11 +62,11 @@ def serve(
     require("starlette", extra="serve")
     with _bound(port) as listening:
         import_torch()
-        from regard.cli.cases import cases_of
-        from regard.cli.live_app import live_app
-        from regard.cli.live_model import LiveModel
-        from regard.cli.one_at_a_time import OneAtATime
-        from regard.cli.record_files import is_record
+        from regard.cli.answering.cases import cases_of
+        from regard.cli.output.record_files import is_record
+        from regard.cli.server.live_app import live_app
+        from regard.cli.server.live_model import LiveModel
+        from regard.cli.server.one_at_a_time import OneAtATime
 
         if is_record(model):
             raise ArgumentError(
@@ -144,7 +144,7 @@ def _run(uvicorn: Any, app: Any, listening: socket.socket, work: Any) -> None:
     """Serve until Ctrl-C or SIGTERM."""
     import asyncio
 
-    from regard.cli.patient_connections import patient_connections
+    from regard.cli.server.patient_connections import patient_connections
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: Any = None) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.command import command_with
-from regard.cli.model_checks import load_of_kind, model_by_language
+from regard.cli.answering.model_checks import load_of_kind, model_by_language
+from regard.cli.arguments.command import command_with
 from regard.cli.predict import Wanted, answer_all
 from regard.errors import ArgumentError
 
@@ -111,7 +111,7 @@ def command_of(name: str) -> Callable[..., None]:
 def _tell_of_model(source: str) -> None:
     """Print a note if the first source is the name of a model, as in `regard predict`."""
     from regard.tasks import bundled
-    from regard.tasks.store import DESCRIPTION
+    from regard.tasks.saving.store import DESCRIPTION
 
     # Not a method of Path, which raises for a text longer than a file name. A run has its model in a folder of its own.
     folders = (source, os.path.join(source, "model"))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.command import command_with
-from regard.cli.options import (
+from regard.cli.arguments.command import command_with
+from regard.cli.arguments.options import (
     ColourOption,
     FigureForceOption,
     FigureOption,
@@ -19,8 +19,8 @@ from regard.cli.options import (
     PlainOption,
     WidthOption,
 )
-from regard.cli.record_files import check_number, is_record, layer_of, names_of, read_record
-from regard.cli.standard_output import outliving_reader
+from regard.cli.output.record_files import check_number, is_record, layer_of, names_of, read_record
+from regard.cli.output.standard_output import outliving_reader
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import looks_like_path
@@ -154,9 +154,9 @@ def _steps(
             )
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.console import output_console
-    from regard.cli.figure_file import FigureFile
-    from regard.cli.html_page import HtmlPage
+    from regard.cli.output.console import output_console
+    from regard.cli.output.figure_file import FigureFile
+    from regard.cli.output.html_page import HtmlPage
     from regard.inspection.figures.matrix_form import MOST_ROWS, is_drawable, matrix_form
     from regard.inspection.steps import (
         EXAMPLES,

@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.model_checks import load_tagger_of_words, model_by_language
-from regard.cli.options import (
+from regard.cli.answering.model_checks import load_tagger_of_words, model_by_language
+from regard.cli.answering.reading import check_text
+from regard.cli.arguments.options import (
     MOST_LISTED,
     BothForceOption,
     ColourOption,
@@ -20,7 +21,6 @@ from regard.cli.options import (
     Written,
 )
 from regard.cli.predict import Wanted, answer_all
-from regard.cli.reading import check_text
 from regard.errors import ArgumentError
 
 __all__ = ["tag"]
@@ -107,7 +107,7 @@ def tag(
     )
 
     def way(*given: Any, **more: Any) -> Any:
-        from regard.cli.tagging import Tagging
+        from regard.cli.answering.tagging import Tagging
 
         return Tagging(*given, **more, split=split)
 

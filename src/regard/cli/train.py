@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import typer
 
-from regard.cli.command import Command, command_with
+from regard.cli.arguments.command import Command, command_with
+from regard.cli.arguments.train_options import TrainOptions
 from regard.cli.startup import import_torch
-from regard.cli.train_options import TrainOptions
 from regard.tasks.registry import TASKS
 from regard.tasks.task import Task
 
@@ -37,7 +37,7 @@ def _command(task: Task) -> Callable[..., None]:
     def run(options: TrainOptions) -> None:
         # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
         import_torch()
-        from regard.cli.console import output_console
+        from regard.cli.output.console import output_console
         from regard.cli.training import train_and_save
         from regard.page import show
 

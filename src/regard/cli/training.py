@@ -9,19 +9,19 @@ from typing import Any
 
 import typer
 
-from regard.cli.broken_lines import BrokenLines, raise_with_option
-from regard.cli.columns import column_names
-from regard.cli.train_options import TrainOptions
+from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
+from regard.cli.arguments.columns import column_names
+from regard.cli.arguments.train_options import TrainOptions
 from regard.datasets import parse_label_names
 from regard.errors import ArgumentError, UnknownNameError, nearest
 from regard.files import looks_like_path, similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Experiment, Recipe, Task, Trained, bundled
-from regard.tasks.card import describe_test_reads
 from regard.tasks.examples import as_pairs
-from regard.tasks.intervals import format_interval
-from regard.tasks.measure import ACCURACY
+from regard.tasks.judging.intervals import format_interval
+from regard.tasks.judging.measure import ACCURACY
 from regard.tasks.readers import find_reader
+from regard.tasks.saving.card import describe_test_reads
 from regard.tasks.training.run import RunFolder
 from regard.tasks.training.torchrun import is_first
 

@@ -1,30 +1,30 @@
 """Data sets: known ones by name, with files, checksums and terms, and a user's own files; read as examples."""
 
 from regard.datasets.checking import Report, SplitReport, check
-from regard.datasets.class_folders import PICTURES, SOUNDS, read_class_folders
-from regard.datasets.columns import COLUMN_ROLES, ColumnNames, Columns, check_column_names
 from regard.datasets.dataset import Dataset, DatasetFile
-from regard.datasets.digit_strings import make_digit_strings
 from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
 from regard.datasets.example import BinaryLabels, Example
 from regard.datasets.fetching import Progress, fetch, find
-from regard.datasets.idx import read_idx
+from regard.datasets.formats.class_folders import PICTURES, SOUNDS, read_class_folders
+from regard.datasets.formats.columns import COLUMN_ROLES, ColumnNames, Columns, check_column_names
+from regard.datasets.formats.idx import read_idx
+from regard.datasets.formats.labelled_graph import read_graph_folder, read_labelled_graph
+from regard.datasets.formats.pairs import read_aligned, read_pairs
+from regard.datasets.formats.planetoid import read_planetoid
+from regard.datasets.formats.sentiment_trees import DEGREES, read_phrases
+from regard.datasets.formats.tables import read_table
+from regard.datasets.formats.treebank import LABELS, read_treebank
+from regard.datasets.formats.vectors import read_labelled_vectors
+from regard.datasets.known.digit_strings import make_digit_strings
+from regard.datasets.known.pronunciations import read_pronunciations
+from regard.datasets.known.purchases import make_purchases
+from regard.datasets.known.registry import DATASETS
+from regard.datasets.known.spoken_digits import read_spoken_digits
 from regard.datasets.label_renaming import check_label_names, labels_of, parse_label_names, rename_labels
-from regard.datasets.labelled_graph import read_graph_folder, read_labelled_graph
-from regard.datasets.pairs import read_aligned, read_pairs
-from regard.datasets.planetoid import read_planetoid
-from regard.datasets.pronunciations import read_pronunciations
-from regard.datasets.purchases import make_purchases
 from regard.datasets.reading import check_columns, read
-from regard.datasets.registry import DATASETS
-from regard.datasets.sentiment_trees import DEGREES, read_phrases
 from regard.datasets.sources import DataSource, find_source, match_source
 from regard.datasets.splits import SPLITS, split_by_group, split_by_hash, split_by_scaffold, split_by_source
-from regard.datasets.spoken_digits import read_spoken_digits
-from regard.datasets.tables import read_table
 from regard.datasets.tagged_sentence import BEGINS, INSIDE, SEGMENTATION, TaggedSentence, segmented
-from regard.datasets.treebank import LABELS, read_treebank
-from regard.datasets.vectors import read_labelled_vectors
 
 __all__ = [
     "BEGINS",

@@ -16,8 +16,8 @@ from regard.datasets.tagged_sentence import TaggedSentence
 from regard.errors import UnknownNameError
 from regard.extras import require
 from regard.inputs import FOLDINGS, Graph
-from regard.inputs.smiles import read_smiles
-from regard.inputs.sound import Sound
+from regard.inputs.graph.smiles import read_smiles
+from regard.inputs.sound.sound import Sound
 
 __all__ = ["Duplicates", "canonical_smiles", "count_duplicates", "duplicate_key", "fold_spelling"]
 

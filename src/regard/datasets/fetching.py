@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.dataset import Dataset, DatasetFile
-from regard.datasets.registry import DATASETS
+from regard.datasets.known.registry import DATASETS
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.extras import require
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.columns import ColumnNames, check_column_names
-from regard.datasets.registry import DATASETS
+from regard.datasets.formats.columns import ColumnNames, check_column_names
+from regard.datasets.known.registry import DATASETS
 from regard.datasets.sources import find_source, match_source, no_columns
 from regard.datasets.splits import SPLITS
 from regard.errors import UnknownNameError

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.class_folders import read_class_folders
-from regard.datasets.columns import ColumnNames
 from regard.datasets.dataset import Dataset
 from regard.datasets.fetching import Progress, fetch
-from regard.datasets.labelled_graph import read_graph_folder
-from regard.datasets.registry import DATASETS
+from regard.datasets.formats.class_folders import read_class_folders
+from regard.datasets.formats.columns import ColumnNames
+from regard.datasets.formats.labelled_graph import read_graph_folder
+from regard.datasets.formats.tables import TABLES, file_format, file_suffix, read_table
+from regard.datasets.formats.text_formats import KNOWN_FORMATS
+from regard.datasets.formats.vectors import VECTORS, read_labelled_vectors
+from regard.datasets.known.registry import DATASETS
+from regard.datasets.known.treebanks import read_sentences
 from regard.datasets.splits import SPLITS
-from regard.datasets.tables import TABLES, file_format, file_suffix, read_table
-from regard.datasets.text_formats import KNOWN_FORMATS
-from regard.datasets.treebanks import read_sentences
-from regard.datasets.vectors import VECTORS, read_labelled_vectors
 from regard.errors import ArgumentError, DataError, RegardError, UnknownNameError
 from regard.files import looks_like_path, similar_paths
 from regard.inputs import is_graph_folder

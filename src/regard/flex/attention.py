@@ -13,7 +13,7 @@ from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask
 
 from regard import attention
 from regard.attention import Dot, Plan, attend
-from regard.attention.call_spec import untraced
+from regard.attention.compilation.call_spec import untraced
 from regard.attention.precision import wide_dtype
 from regard.errors import ArgumentError
 from regard.flex.block_masks import WHOLE, rule_of

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
 from regard.attention import Index, Lengths, Mask
-from regard.attention.call_spec import untraced
+from regard.attention.compilation.call_spec import untraced
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.flex.closures import State, state

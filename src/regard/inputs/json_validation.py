@@ -63,7 +63,7 @@ def check_types(settings: Any) -> None:
         ArgumentError: a field has another type.
 
     Example:
-        >>> from regard.inputs.speech_frames import SpeechFrames
+        >>> from regard.inputs.sound.speech_frames import SpeechFrames
         >>> SpeechFrames(filters=40.0)
         Traceback (most recent call last):
             ...

@@ -1,6 +1,8 @@
 """Inspection of attention: see what a model attends to, keep it in a record, measure what it is worth, and show it."""
 
-from regard.inspection.across_layers import (
+from regard.inspection.capture.watch import NothingSeen, PartlySeen, intervene, watch
+from regard.inspection.cases.case import Case
+from regard.inspection.explain.across_layers import (
     ATTRIBUTIONS,
     Attribution,
     gradient_weighted,
@@ -8,9 +10,8 @@ from regard.inspection.across_layers import (
     rollout,
     value_weighted,
 )
-from regard.inspection.attended import attended
-from regard.inspection.case import Case
-from regard.inspection.changes import (
+from regard.inspection.explain.attended import attended
+from regard.inspection.explain.changes import (
     Change,
     HideKey,
     HideKeys,
@@ -20,15 +21,21 @@ from regard.inspection.changes import (
     UniformHead,
     UniformRow,
 )
-from regard.inspection.drawn_inputs import (
-    DrawnGraph,
-    DrawnInput,
-    DrawnMolecule,
-    DrawnPicture,
-    DrawnSound,
-    DrawnTable,
+from regard.inspection.explain.effects import Effect, OneByOne, all_heads, all_keys, effects
+from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
+from regard.inspection.explain.patterns import HeadPattern, head_patterns
+from regard.inspection.explain.rank_agreement import rank_agreement
+from regard.inspection.explain.receptive_fields import receptive_fields
+from regard.inspection.explain.see import see
+from regard.inspection.explain.summaries import (
+    RankedKey,
+    RankedKeys,
+    Selection,
+    find_problems,
+    pooled_weights,
+    rank,
+    select_weights,
 )
-from regard.inspection.effects import Effect, OneByOne, all_heads, all_keys, effects
 from regard.inspection.figures import (
     FIGURE_FORMATS,
     FIGURE_VIEWS,
@@ -38,25 +45,19 @@ from regard.inspection.figures import (
     save_chart,
     save_figure,
 )
-from regard.inspection.outcomes import Outcome, Outcomes, Place
-from regard.inspection.patterns import HeadPattern, head_patterns
-from regard.inspection.rank_agreement import rank_agreement
-from regard.inspection.receptive_fields import receptive_fields
-from regard.inspection.record import LayerRecord, Record
-from regard.inspection.record_storage import load_record, save_record
-from regard.inspection.see import see
-from regard.inspection.seen import RecordDiffers, Seen
-from regard.inspection.seen_layer import SeenLayer
-from regard.inspection.steps import Steps, steps, steps_page
-from regard.inspection.summaries import (
-    RankedKey,
-    RankedKeys,
-    Selection,
-    find_problems,
-    pooled_weights,
-    rank,
-    select_weights,
+from regard.inspection.record.drawn_inputs import (
+    DrawnGraph,
+    DrawnInput,
+    DrawnMolecule,
+    DrawnPicture,
+    DrawnSound,
+    DrawnTable,
 )
+from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.record.record_storage import load_record, save_record
+from regard.inspection.record.seen import RecordDiffers, Seen
+from regard.inspection.record.seen_layer import SeenLayer
+from regard.inspection.steps import Steps, steps, steps_page
 from regard.inspection.views import (
     answer_page,
     comparison,
@@ -71,7 +72,6 @@ from regard.inspection.views import (
     story,
     story_of,
 )
-from regard.inspection.watch import NothingSeen, PartlySeen, intervene, watch
 
 __all__ = [
     "ATTRIBUTIONS",

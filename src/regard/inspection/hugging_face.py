@@ -15,11 +15,11 @@ from torch import Tensor
 from regard.errors import DataError, ModelError
 from regard.extras import require
 from regard.inputs import read_picture
-from regard.inspection.case import Case
-from regard.inspection.hugging_face_seq2seq import seq2seq_case
-from regard.inspection.hugging_face_sound import reads_sounds, sound_case
-from regard.inspection.hugging_face_source import Source, failing_as, runner, sequence_length
-from regard.inspection.outcomes import Form, Kind
+from regard.inspection.cases.case import Case
+from regard.inspection.cases.hugging_face_seq2seq import seq2seq_case
+from regard.inspection.cases.hugging_face_sound import reads_sounds, sound_case
+from regard.inspection.cases.hugging_face_source import Source, failing_as, runner, sequence_length
+from regard.inspection.explain.outcomes import Form, Kind
 from regard.modules.bounded import Bounded
 
 __all__ = ["Pretrained", "is_pretrained", "pretrained", "pretrained_case"]

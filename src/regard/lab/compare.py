@@ -28,7 +28,7 @@ from regard.page.numbers import counted
 from regard.progress import Progress, choose_progress
 from regard.tasks import Experiment, Recipe, Splits, default_recipe, load
 from regard.tasks.examples import as_pairs, digest_pairs
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 from regard.tasks.training.lock import LOCK, locked
 from regard.tasks.training.run import RunFolder
 

@@ -11,7 +11,7 @@ from regard.lab.study import Study
 from regard.lab.verdict import amount_text, interval_text, value_text, verdicts
 from regard.page import Block, Heading, Page, Prose, Table
 from regard.page.numbers import counted
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["comparison_page"]
 

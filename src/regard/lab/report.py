@@ -10,7 +10,7 @@ from regard.lab.verdict import Verdict, amount_text, interval_text, value_text, 
 from regard.page import Block, Chart, Heading, Page, Point, Prose, Series, Table
 from regard.page.numbers import counted
 from regard.progress import clock
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["charts", "conditions", "report", "summary"]
 

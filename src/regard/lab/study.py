@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.page import Page
-from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["Along", "Claim", "Planned", "Study"]
 

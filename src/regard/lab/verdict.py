@@ -8,7 +8,7 @@ from regard.lab.results import Run
 from regard.lab.statistics import Crossing, Difference, crossing, difference
 from regard.lab.study import MEMORY, SECONDS, Claim, Study
 from regard.page.numbers import counted
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["Verdict", "amount_text", "interval_text", "judge", "paired", "value_text", "values_of", "verdicts"]
 

@@ -3,12 +3,7 @@
 from regard.attention.masks import Pairs
 from regard.modules.alignment import monotonic_alignment
 from regard.modules.attention import MultiHeadAttention
-from regard.modules.boxes import box_corners, generalised_iou, iou
 from regard.modules.cache import Cache
-from regard.modules.convolution_attention import ConvolutionAttention
-from regard.modules.ctc import CTCHead
-from regard.modules.decoder import Decoder, DecoderLayer
-from regard.modules.duration_plan import DurationPlan, DurationPredictor
 from regard.modules.efficient import (
     APPROXIMATIONS,
     Approximation,
@@ -25,9 +20,6 @@ from regard.modules.efficient import (
 )
 from regard.modules.encoder import Encoder, EncoderLayer
 from regard.modules.extra_keys import ExtraKeys
-from regard.modules.frame_seq2seq import FrameSeq2Seq, GeneratedFrames, generate_frames
-from regard.modules.generation import Generated, beam_search, greedy
-from regard.modules.generation_config import GenerationConfig
 from regard.modules.graph_attention import GraphAttentionEncoder, GraphAttentionLayer
 from regard.modules.guide import Guide
 from regard.modules.make_part import PerLayer
@@ -43,8 +35,6 @@ from regard.modules.networks import (
     WindowNetwork,
     build_network,
 )
-from regard.modules.object_queries import BoxHead, ObjectQueries
-from regard.modules.pictures import ChannelAttention, GridPositions, to_picture, to_vectors
 from regard.modules.pooling import (
     POOLINGS,
     AttentionPooling,
@@ -56,12 +46,22 @@ from regard.modules.pooling import (
 )
 from regard.modules.projections import Projections
 from regard.modules.pytorch_masks import torch_masks
-from regard.modules.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
-from regard.modules.rescoring import rescore
-from regard.modules.self_attention_2d import SelfAttention2d
-from regard.modules.seq2seq import Memory, ScaledEmbedding, Seq2Seq
-from regard.modules.set_matching import Matches, Objects, SetLoss, match_sets
-from regard.modules.transformer_seq2seq import TransformerSeq2Seq
+from regard.modules.seq2seq.ctc import CTCHead
+from regard.modules.seq2seq.decoder import Decoder, DecoderLayer
+from regard.modules.seq2seq.duration_plan import DurationPlan, DurationPredictor
+from regard.modules.seq2seq.frame_seq2seq import FrameSeq2Seq, GeneratedFrames, generate_frames
+from regard.modules.seq2seq.generation import Generated, beam_search, greedy
+from regard.modules.seq2seq.generation_config import GenerationConfig
+from regard.modules.seq2seq.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
+from regard.modules.seq2seq.rescoring import rescore
+from regard.modules.seq2seq.seq2seq import Memory, ScaledEmbedding, Seq2Seq
+from regard.modules.seq2seq.transformer_seq2seq import TransformerSeq2Seq
+from regard.modules.vision.boxes import box_corners, generalised_iou, iou
+from regard.modules.vision.convolution_attention import ConvolutionAttention
+from regard.modules.vision.object_queries import BoxHead, ObjectQueries
+from regard.modules.vision.pictures import ChannelAttention, GridPositions, to_picture, to_vectors
+from regard.modules.vision.self_attention_2d import SelfAttention2d
+from regard.modules.vision.set_matching import Matches, Objects, SetLoss, match_sets
 
 __all__ = [
     "APPROXIMATIONS",

@@ -22,9 +22,9 @@ from regard.page.blocks import (
     Series,
     Table,
 )
-from regard.page.downsampling import downsample
 from regard.page.html import as_html
 from regard.page.live import as_live_html
+from regard.page.pictures.downsampling import downsample
 from regard.page.text import as_text, show
 
 __all__ = [

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import ArgumentError
-from regard.page.chart import Chart, Point, Series
+from regard.page.charts.chart import Chart, Point, Series
 from regard.page.messages import say
-from regard.page.picture import Box, Picture, Pictures
+from regard.page.pictures.picture import Box, Picture, Pictures
 
 __all__ = [
     "Bar",

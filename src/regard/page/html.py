@@ -18,11 +18,11 @@ from regard.page.blocks import (
     Prose,
     Table,
 )
-from regard.page.chart_numbers import numbers_table
-from regard.page.downsampling import downsample, downsampling_note
-from regard.page.html_chart import chart_html
-from regard.page.html_pictures import pictures_html
+from regard.page.charts.chart_numbers import numbers_table
+from regard.page.charts.html_chart import chart_html
 from regard.page.numbers import percent, plural
+from regard.page.pictures.downsampling import downsample, downsampling_note
+from regard.page.pictures.html_pictures import pictures_html
 from regard.page.style import style_of
 from regard.page.visible import visible
 

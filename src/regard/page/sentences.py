@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from regard.page.axes import written
 from regard.page.blocks import (
     Bars,
     Block,
@@ -24,9 +23,10 @@ from regard.page.blocks import (
     Series,
     Table,
 )
-from regard.page.chart_numbers import interval_text
+from regard.page.charts.axes import written
+from regard.page.charts.chart_numbers import interval_text
 from regard.page.numbers import counted, percent
-from regard.page.picture_numbers import picture_text
+from regard.page.pictures.picture_numbers import picture_text
 from regard.page.visible import visible
 
 __all__ = ["sentences"]

@@ -1,8 +1,8 @@
 """The style sheet of the offline page: light or dark by the reader's setting, legible at 400 %, printable."""
 
 from regard.page.blocks import Chart, Page, Pictures
-from regard.page.html_chart import CHART_STYLE
-from regard.page.html_pictures import PICTURES_STYLE
+from regard.page.charts.html_chart import CHART_STYLE
+from regard.page.pictures.html_pictures import PICTURES_STYLE
 
 __all__ = ["STYLE", "style_of"]
 

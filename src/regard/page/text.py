@@ -21,13 +21,13 @@ from regard.page.blocks import (
     Prose,
     Table,
 )
+from regard.page.charts.text_chart import chart_lines
+from regard.page.pictures.text_pictures import pictures_lines
 from regard.page.sentences import sentences
 from regard.page.terminal import Terminal
 from regard.page.text_bars import bar_lines
-from regard.page.text_chart import chart_lines
 from regard.page.text_comparison import comparison_lines
 from regard.page.text_map import map_lines
-from regard.page.text_pictures import pictures_lines
 from regard.page.visible import clip, visible
 from regard.page.wrapping import wrap
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from regard.page.blocks import HeatMap
 from regard.page.colours import colour_of, ink_on
-from regard.page.downsampling import downsample, downsampling_note
 from regard.page.numbers import percent
+from regard.page.pictures.downsampling import downsample, downsampling_note
 from regard.page.terminal import Terminal
 from regard.page.text_legend import legend_lines, shades_of
 from regard.page.visible import clip

@@ -10,14 +10,14 @@ import typing
 if typing.TYPE_CHECKING:
     from regard.tasks.classifier.model import Classifier
     from regard.tasks.defaults import default_recipe
-    from regard.tasks.evaluation import Evaluation, LabelScore
     from regard.tasks.experiment import Experiment, Trained
-    from regard.tasks.loading import bundled, load
+    from regard.tasks.judging.evaluation import Evaluation, LabelScore
     from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
     from regard.tasks.prediction import Prediction
     from regard.tasks.readers import read_splits
     from regard.tasks.recipe import Recipe
     from regard.tasks.registry import TASKS
+    from regard.tasks.saving.loading import bundled, load
     from regard.tasks.seq2seq.generation import GeneratedText
     from regard.tasks.seq2seq.model import Seq2SeqModel
     from regard.tasks.splits import Splits
@@ -30,9 +30,9 @@ if typing.TYPE_CHECKING:
 _PLACES = {
     "classifier.model": ("Classifier",),
     "defaults": ("default_recipe",),
-    "evaluation": ("Evaluation", "LabelScore"),
+    "judging.evaluation": ("Evaluation", "LabelScore"),
     "experiment": ("Experiment", "Trained"),
-    "loading": ("bundled", "load"),
+    "saving.loading": ("bundled", "load"),
     "named_recipes": ("NAMED_RECIPES", "RECIPES", "NamedRecipe", "recipe_for"),
     "prediction": ("Prediction",),
     "readers": ("read_splits",),

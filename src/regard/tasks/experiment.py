@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regard.tasks.evaluation import Evaluation
-from regard.tasks.model_warnings import model_warnings
+from regard.tasks.judging.evaluation import Evaluation
+from regard.tasks.judging.model_warnings import model_warnings
 from regard.tasks.recipe import Recipe
 from regard.tasks.splits import Splits
 from regard.tasks.training.run import RunFolder

@@ -13,15 +13,15 @@ from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, detect_script
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
-from regard.tasks.card import model_card
 from regard.tasks.ensemble import source_network
-from regard.tasks.measure import Measure
-from regard.tasks.out_of_distribution import Threshold, saved_thresholds
+from regard.tasks.judging.measure import Measure
+from regard.tasks.judging.out_of_distribution import Threshold, saved_thresholds
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
+from regard.tasks.saving.card import model_card
+from regard.tasks.saving.store import write_model
 from regard.tasks.seq2seq.target import TextTarget
-from regard.tasks.store import write_model
 from regard.tasks.synthesis.target import SpeechTarget
 from regard.tasks.targets import Target, target_from_json
 from regard.tasks.task import Task

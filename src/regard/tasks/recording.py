@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from regard.inspection import DrawnInput, LayerRecord, Record, Seen, SeenLayer
-from regard.inspection.watch import record_calls
+from regard.inspection.capture.watch import record_calls
 
 if TYPE_CHECKING:
     from regard.tasks.model import Model

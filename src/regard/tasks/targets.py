@@ -19,12 +19,12 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from regard.errors import ArgumentError, ModelError
 from regard.extras import require
 from regard.inputs import IGNORED
-from regard.inputs.special_ids import checked_text
+from regard.inputs.text.special_ids import checked_text
 from regard.page.numbers import counted
-from regard.tasks.calibration import Calibration, best_temperature, calibration_error
-from regard.tasks.measure import ACCURACY, Measure
-from regard.tasks.ranking import area_under_roc
-from regard.tasks.saved_target import SavedTarget, check_positive, check_temperature
+from regard.tasks.judging.calibration import Calibration, best_temperature, calibration_error
+from regard.tasks.judging.measure import ACCURACY, Measure
+from regard.tasks.judging.ranking import area_under_roc
+from regard.tasks.saving.saved_target import SavedTarget, check_positive, check_temperature
 
 __all__ = ["TARGETS", "Label", "MultiLabel", "Regression", "Target", "target_from_json"]
 

@@ -9,11 +9,11 @@ from torch import Tensor
 import regard
 from attention.jit.closeness import assert_close
 from regard.attention import Edges, Entmax
-from regard.attention.csr import csr_of
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.jit.edge_attention import PairIndices, Problem, attend, vjp, weigh
 from regard.attention.engines.jit.entmax import entmax
 from regard.attention.engines.jit.entmax import vjp as entmax_vjp
+from regard.attention.pairs.csr import csr_of
 from regard.attention.sizes import Sizes
 from regard.errors import ArgumentError
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from regard.attention import Lengths, Sizes, plan, weigh
-from regard.attention.csr import csr_of
+from regard.attention.pairs.csr import csr_of
 from regard.errors import ArgumentError
-from regard.inspection.part_json import describe, rebuild
+from regard.inspection.record.part_json import describe, rebuild
 from regard.modules import BigBird, Longformer, Strided
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention import autograd
 from regard.attention.costs import (
     Cost,
     bytes_of_output,
@@ -30,6 +29,7 @@ from regard.attention.engines.fused import (
     widened,
     with_log_sums_column,
 )
+from regard.attention.gradients import autograd
 from regard.attention.known import few_pairs
 from regard.attention.log_sums import joined
 from regard.attention.precision import wide_dtype

@@ -11,8 +11,8 @@ from torch import Tensor
 from regard.attention.costs import CALL, TILE, Cost, bytes_of_output, bytes_per_pair, features, seconds_per_pair
 from regard.attention.dropout import keep_scale
 from regard.attention.log_sums import joined
-from regard.attention.masked_matmul import masked_matmul
 from regard.attention.masks import Dense, allows
+from regard.attention.pairs.masked_matmul import masked_matmul
 from regard.attention.parts import operands, select
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Request

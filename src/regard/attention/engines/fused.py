@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.attention import autograd
 from regard.attention.costs import (
     Cost,
     bytes_of_output,
@@ -26,6 +25,7 @@ from regard.attention.costs import (
     width,
 )
 from regard.attention.engines import blocked, triton
+from regard.attention.gradients import autograd
 from regard.attention.log_sums import joined
 from regard.attention.masks import And, Causal, Dense, Lengths
 from regard.attention.parts import declares

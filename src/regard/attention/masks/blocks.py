@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.csr import Csr, csr_of
 from regard.attention.masks.mask import Mask
+from regard.attention.pairs.csr import Csr, csr_of
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, Sizes
-from regard.attention.spans import Spans
 from regard.attention.validation import integer_tensor, to_tensor
 from regard.errors import ArgumentError
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.masks.mask import Mask
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, Sizes
-from regard.attention.spans import Spans
 from regard.attention.tables import check_table, entries
 from regard.attention.validation import integer_tensor
 from regard.errors import ArgumentError

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.masks.mask import Mask, allows, spans_of
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, ItemLengths, Sizes
-from regard.attention.spans import Spans
 
 __all__ = ["ExtraKeysMask"]
 

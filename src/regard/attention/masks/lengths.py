@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from regard.attention.masks.mask import Mask
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, ItemLengths, Sizes
-from regard.attention.spans import Spans
 from regard.attention.validation import integer_tensor
 from regard.errors import ArgumentError
 

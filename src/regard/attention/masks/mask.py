@@ -21,10 +21,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.csr import Csr
+from regard.attention.pairs.csr import Csr
+from regard.attention.pairs.spans import Spans
 from regard.attention.parts import is_builtin, operands
 from regard.attention.sizes import Index, ItemLengths, Sizes
-from regard.attention.spans import Spans
 from regard.attention.validation import check_takes
 from regard.errors import ArgumentError, nearest
 

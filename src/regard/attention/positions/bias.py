@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from regard.attention.gradients.sparse_gradients import SparseGradient
 from regard.attention.positions.position import Position
 from regard.attention.sizes import Index, Sizes
-from regard.attention.sparse_gradients import SparseGradient
 from regard.attention.tables import check_broadcastable, table_indices
 from regard.attention.validation import check_tensor
 from regard.errors import ArgumentError

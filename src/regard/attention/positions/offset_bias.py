@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from regard.attention.gradients.vjp import vjp
 from regard.attention.parts import Differentiable, operands, optional_method
 from regard.attention.positions.position import Position
 from regard.attention.positions.skewing import diagonal_sums, line_offsets, skew
 from regard.attention.sizes import Index
-from regard.attention.vjp import vjp
 
 __all__ = ["OffsetBias"]
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from regard.attention.gradients.vjp import added
 from regard.attention.parts import is_builtin, operands, optional_method, select
 from regard.attention.sizes import Index, Sizes
-from regard.attention.vjp import added
 from regard.errors import ArgumentError
 
 __all__ = ["Both", "Position", "PositionModule", "SumModule", "check_per_head"]

@@ -9,9 +9,9 @@ from regard.inspection.figures.colours import LINE, PAPER, QUIET
 from regard.inspection.figures.sheet import LABEL, Sheet, points_of
 from regard.inspection.figures.written import format_of, write_figure
 from regard.page.blocks import Chart
-from regard.page.chart_layout import ChartLayout, DrawnSeries, lay_out
-from regard.page.chart_numbers import axis_names
-from regard.page.series_style import COLOURS, series_style
+from regard.page.charts.chart_layout import ChartLayout, DrawnSeries, lay_out
+from regard.page.charts.chart_numbers import axis_names
+from regard.page.charts.series_style import COLOURS, series_style
 
 __all__ = ["chart_figure", "save_chart"]
 

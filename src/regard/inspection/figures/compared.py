@@ -1,7 +1,7 @@
 """Attended beside mattered: a row an item, its weight in blue, what hiding it changes in orange, and the new answer."""
 
-from regard.inspection.figures.chips import shown_text
 from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUIET, WEIGHT
+from regard.inspection.figures.inputs.chips import shown_text
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import with_minus

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.inspection.figures.colours import MASKED, rgb, weight_pixels
-from regard.inspection.record import LayerRecord
+from regard.inspection.record.record import LayerRecord
 from regard.inspection.views.layer_arrays import hidden_pairs, joined_cells
 
 __all__ = ["DrawnCells", "cells_of", "high_of"]

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.inspection.figures.arcs import draw_arcs, why_no_arcs
 from regard.inspection.figures.compared import draw_compared, why_not_compared
 from regard.inspection.figures.heads import draw_heads
+from regard.inspection.figures.inputs.arcs import draw_arcs, why_no_arcs
 from regard.inspection.figures.map import draw_map
 from regard.inspection.figures.sheet import Sheet, points_of
 from regard.inspection.figures.shown import Shown, shown_of
-from regard.inspection.record import Record
+from regard.inspection.record.record import Record
 
 __all__ = ["FIGURE_VIEWS", "FigureView", "figure"]
 

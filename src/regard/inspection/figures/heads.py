@@ -1,12 +1,12 @@
 """All heads, small, on one scale: each with its pattern, and with the answer that is left without it."""
 
+from regard.inspection.explain.outcomes import Outcome
 from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUIET
 from regard.inspection.figures.drawn_cells import cells_of, high_of
 from regard.inspection.figures.legend import draw_legend
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import with_minus
-from regard.inspection.outcomes import Outcome
 from regard.inspection.views.facts import head_names
 from regard.inspection.views.outcome_text import change_text, or_zero, said
 

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from regard.inspection.figures.chips import shown_text
 from regard.inspection.figures.colours import QUIET, WEIGHT, WEIGHT_INK, ink_on_blue, weight_pixels
 from regard.inspection.figures.drawn_cells import DrawnCells, cells_of, high_of
+from regard.inspection.figures.inputs.chips import shown_text
 from regard.inspection.figures.legend import draw_legend, hatching
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.shown import Shown
-from regard.inspection.numbered import numbered
+from regard.inspection.record.numbered import numbered
 from regard.page.colours import hexadecimal
 from regard.page.numbers import percent
 

@@ -10,7 +10,7 @@ from regard.errors import ArgumentError
 from regard.inspection.figures.colours import QUIET
 from regard.inspection.figures.matrix import CELL, Matrix, draw_matrix
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
-from regard.inspection.numbered import numbered
+from regard.inspection.record.numbered import numbered
 from regard.inspection.steps.examples import WorkedExample
 from regard.inspection.steps.matrices import Matrices
 from regard.inspection.steps.named_parts import named_parts

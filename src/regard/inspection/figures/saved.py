@@ -4,7 +4,7 @@ from pathlib import Path
 
 from regard.inspection.figures.figure import figure
 from regard.inspection.figures.written import format_of, write_figure
-from regard.inspection.record import Record
+from regard.inspection.record.record import Record
 
 __all__ = ["save_figure"]
 

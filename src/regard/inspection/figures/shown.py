@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.inspection.attributed_items import attributed_items
-from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcomes, Place
-from regard.inspection.record import LayerRecord, Record
-from regard.inspection.summaries import Selection, pooled_weights, select_weights
+from regard.inspection.explain.attributed_items import attributed_items
+from regard.inspection.explain.outcomes import Outcomes, Place
+from regard.inspection.explain.summaries import Selection, pooled_weights, select_weights
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import chosen_place, place_name
 from regard.page.numbers import probability

@@ -13,7 +13,7 @@ from regard.attention.scores import SCORES
 from regard.attention.weights import WEIGHTS
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import write_text
-from regard.inspection.numbered import numbered
+from regard.inspection.record.numbered import numbered
 from regard.inspection.steps.evaluation import as_json
 from regard.inspection.steps.examples import WorkedExample
 from regard.inspection.steps.matrices import Matrices

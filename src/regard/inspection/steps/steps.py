@@ -13,7 +13,7 @@ from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
 from regard.attention.user_parts import UserPart
 from regard.errors import ArgumentError
-from regard.inspection.rules import AsScores
+from regard.inspection.capture.by_hand.rules import AsScores
 from regard.inspection.steps.part_steps import score_steps, weight_steps
 from regard.inspection.steps.quantity import Quantity, Step
 

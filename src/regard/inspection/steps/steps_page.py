@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.weights import Hard, Softmax
-from regard.inspection.numbered import numbered
+from regard.inspection.record.numbered import numbered
 from regard.inspection.steps.examples import WorkedExample
 from regard.inspection.steps.matrices import Matrices
 from regard.inspection.steps.numbers import number, vector, worked

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from regard.inspection.record import Record
+from regard.inspection.record.record import Record
 from regard.page import Block, Page, Prose, Table
 from regard.page.numbers import probability
 

@@ -1,7 +1,7 @@
 """What a model predicts for each place of a record whose effects weren't measured."""
 
-from regard.inspection.outcomes import Outcomes, Place
-from regard.inspection.record import Record
+from regard.inspection.explain.outcomes import Outcomes, Place
+from regard.inspection.record.record import Record
 
 __all__ = ["answered"]
 

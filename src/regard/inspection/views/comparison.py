@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from regard.errors import ArgumentError
-from regard.inspection.alignment import Alignment, Pair, align
-from regard.inspection.head_differences import head_differences
-from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes, Place
-from regard.inspection.record import LayerRecord, Record
+from regard.inspection.explain.alignment import Alignment, Pair, align
+from regard.inspection.explain.head_differences import head_differences
+from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import Facts, head_names, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.left_out import left_out

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from regard.errors import ArgumentError
-from regard.inspection.record import Record
+from regard.inspection.record.record import Record
 from regard.inspection.views.comparison import (
     ItemDifference,
     RecordDifference,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.inspection.drawn_inputs import (
+from regard.inspection.record.drawn_inputs import (
     DrawnGraph,
     DrawnInput,
     DrawnMolecule,

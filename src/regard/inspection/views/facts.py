@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from regard.errors import ArgumentError
-from regard.inspection.across_layers import ATTRIBUTIONS, Attribution
-from regard.inspection.attributed_items import attributed_items
-from regard.inspection.case import Case
-from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes, Place
-from regard.inspection.patterns import head_patterns
-from regard.inspection.rank_agreement import rank_agreement
-from regard.inspection.record import LayerRecord, Record
+from regard.inspection.cases.case import Case
+from regard.inspection.explain.across_layers import ATTRIBUTIONS, Attribution
+from regard.inspection.explain.attributed_items import attributed_items
+from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
+from regard.inspection.explain.patterns import head_patterns
+from regard.inspection.explain.rank_agreement import rank_agreement
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.outcome_text import or_zero, quoted, said, signed_percent, size_text
 from regard.page.messages import say
 from regard.page.numbers import percent, probability

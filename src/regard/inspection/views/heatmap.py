@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from regard.inspection.numbered import numbered
-from regard.inspection.record import Record
-from regard.inspection.summaries import find_problems, select_weights
+from regard.inspection.explain.summaries import find_problems, select_weights
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import Record
 from regard.page import HeatMap, Page, Prose
 
 __all__ = ["heatmap", "round_up"]

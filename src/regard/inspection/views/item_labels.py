@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import repeat
 
-from regard.inspection.record import Record
+from regard.inspection.record.record import Record
 from regard.page import Item, Items, Page, Prose
 from regard.page.messages import say
 from regard.page.numbers import percent, plural

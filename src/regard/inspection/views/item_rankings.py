@@ -5,9 +5,9 @@ from itertools import repeat
 
 from torch import Tensor
 
-from regard.inspection.numbered import numbered
-from regard.inspection.record import Record
-from regard.inspection.summaries import find_problems, rank, select_weights
+from regard.inspection.explain.summaries import find_problems, rank, select_weights
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import Record
 from regard.page import Bar, Bars, Page, Prose, Ranking
 
 __all__ = ["item_rankings", "ranking"]

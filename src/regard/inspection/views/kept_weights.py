@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.inspection.record import LayerRecord, Record
+from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.layer_arrays import (
     OVERVIEW,
     are_products,

@@ -21,9 +21,9 @@ from regard.attention import Dot, ScaledDot
 from regard.attention.parts import select
 from regard.attention.positions import Both, OffsetBias, RelativeKeys, RelativeValues
 from regard.attention.request import Request
-from regard.inspection.record import LayerRecord
-from regard.inspection.rules import AsScores
-from regard.inspection.seen_layer import SeenLayer
+from regard.inspection.capture.by_hand.rules import AsScores
+from regard.inspection.record.record import LayerRecord
+from regard.inspection.record.seen_layer import SeenLayer
 from regard.page.arrays import Arrays
 
 __all__ = [

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from regard.inspection.alignment import Alignment, Pair
-from regard.inspection.record import Record
+from regard.inspection.explain.alignment import Alignment, Pair
+from regard.inspection.record.record import Record
 from regard.page.messages import say
 from regard.page.numbers import counted, plural
 

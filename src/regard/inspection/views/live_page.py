@@ -5,7 +5,7 @@ from pathlib import Path
 
 from regard.errors import ArgumentError
 from regard.files import write_text
-from regard.inspection.record import Record
+from regard.inspection.record.record import Record
 from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.comparison import RecordDifference, comparison_of, has_head
 from regard.inspection.views.comparison_page import difference_table, page_of, titles_of

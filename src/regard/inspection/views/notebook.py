@@ -1,6 +1,6 @@
 """What a notebook shows of a record: its page in a frame, and beside it the terminal's summary as text."""
 
-from regard.inspection.record import Record
+from regard.inspection.record.record import Record
 from regard.inspection.views.answer_page import answer_page
 from regard.inspection.views.item_labels import item_labels
 from regard.inspection.views.item_rankings import item_rankings

@@ -2,7 +2,7 @@
 
 import math
 
-from regard.inspection.outcomes import Outcome, Place
+from regard.inspection.explain.outcomes import Outcome, Place
 from regard.page.messages import say
 from regard.page.numbers import percent, percent_change, probability
 from regard.page.visible import visible

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from regard.inspection.alignment import Pair
-from regard.inspection.numbered import numbered
-from regard.inspection.outcomes import Outcome, Outcomes
-from regard.inspection.record import Record
+from regard.inspection.explain.alignment import Pair
+from regard.inspection.explain.outcomes import Outcome, Outcomes
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.comparison import RecordDifference

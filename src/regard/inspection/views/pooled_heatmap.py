@@ -1,8 +1,8 @@
 """The weights of the pooling as a heat map: those of a picture's patches in their grid, others as one row."""
 
-from regard.inspection.numbered import numbered
-from regard.inspection.record import Record
-from regard.inspection.summaries import find_problems, pooled_weights
+from regard.inspection.explain.summaries import find_problems, pooled_weights
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import Record
 from regard.inspection.views.heatmap import round_up
 from regard.page import HeatMap, Page, Prose
 

@@ -1,8 +1,8 @@
 """The weights of the pooling as one ranked list: the words, frames, patches or atoms that the answer is based on."""
 
-from regard.inspection.numbered import numbered
-from regard.inspection.record import Record
-from regard.inspection.summaries import find_problems, pooled_weights
+from regard.inspection.explain.summaries import find_problems, pooled_weights
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import Record
 from regard.inspection.views.item_rankings import ranking
 from regard.page import Bars, Page, Prose
 

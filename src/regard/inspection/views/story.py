@@ -4,10 +4,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regard.inspection.across_layers import ATTRIBUTIONS
-from regard.inspection.case import Case
-from regard.inspection.numbered import numbered
-from regard.inspection.record import Record
+from regard.inspection.cases.case import Case
+from regard.inspection.explain.across_layers import ATTRIBUTIONS
+from regard.inspection.record.numbered import numbered
+from regard.inspection.record.record import Record
 from regard.inspection.views.facts import Facts, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_percent, size_text

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.attention.masks import NoSelf
 from regard.lab.pictures.digit_canvases import CLASSES
 from regard.modules import Encoder, GridPositions, Matches, ObjectQueries, Objects, SetLoss, to_vectors
-from regard.modules.object_queries import BoxHead
+from regard.modules.vision.object_queries import BoxHead
 
 __all__ = ["DETECTORS", "GRID", "GridDetector", "QueryDetector"]
 

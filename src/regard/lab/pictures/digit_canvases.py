@@ -31,7 +31,7 @@ class Canvases:
     Args:
         pixels: from 0, the paper, to 255.
         labels: the digits; -1 after the last one of a canvas.
-        boxes: (x, y, width, height) of each digit's ink, in parts of the canvas, as in `regard.modules.boxes`.
+        boxes: (x, y, width, height) of each digit's ink, in parts of the canvas, as in `regard.modules.vision.boxes`.
     """
 
     pixels: UInt8[Tensor, "canvas row column"]

@@ -15,7 +15,7 @@ from regard.lab.pictures.gan_networks import CLASSES, NOISE, DigitGenerator
 from regard.lab.pictures.sample_quality import coverage, frechet_distance
 from regard.modules import SelfAttention2d
 from regard.page import Box, Page, Picture, Pictures, Prose
-from regard.page.picture import MOST_PIXELS
+from regard.page.pictures.picture import MOST_PIXELS
 from regard.tasks import load
 from regard.tasks.targets import Label
 

@@ -1,7 +1,7 @@
 """Does attention use a clue that is far away better than the other networks?"""
 
-from regard.lab.letter_sequences import LETTER_RECIPE, clues
 from regard.lab.study import Along, Claim, Setting, Study
+from regard.lab.synthetic.letter_sequences import LETTER_RECIPE, clues
 from regard.lab.training import train_and_measure_each
 
 __all__ = ["study"]

@@ -1,8 +1,8 @@
 """Is convolution a special case of attention?"""
 
-from regard.lab.converted_convolution import largest_difference
 from regard.lab.study import Claim, Setting, Study
-from regard.tasks.measure import Measure
+from regard.lab.synthetic.converted_convolution import largest_difference
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

@@ -4,7 +4,7 @@ from regard.lab.loss import training_loss
 from regard.lab.study import Along, Claim, Setting, Study
 from regard.lab.training import first_examples
 from regard.tasks import RECIPES
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

@@ -3,7 +3,7 @@
 from regard.lab.pictures.detection import detector_scores
 from regard.lab.pictures.detection_page import detection_page
 from regard.lab.study import Claim, Setting, Study
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

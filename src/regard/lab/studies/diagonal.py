@@ -1,9 +1,9 @@
 """Does a vector attend most to itself?"""
 
-from regard.lab.own_weight import of_records, of_vectors
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA, FULL, SMALL, trained_tagger, untrained_tagger
-from regard.tasks.measure import Measure
+from regard.lab.texts.own_weight import of_records, of_vectors
+from regard.lab.texts.tagger import DATA, FULL, SMALL, trained_tagger, untrained_tagger
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

@@ -5,7 +5,7 @@ from regard.lab.pictures.generated_digits import digit_quality, digits_page
 from regard.lab.study import Claim, Setting, Study
 from regard.lab.training import real_digits
 from regard.page import Page
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

@@ -6,7 +6,7 @@ from regard.lab.study import Along, Claim, Setting, Study
 from regard.lab.training import first_examples, train_and_measure
 from regard.tasks import RECIPES
 from regard.tasks.examples import spread
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

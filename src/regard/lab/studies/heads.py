@@ -1,9 +1,9 @@
 """Are several heads better than one, and do they specialise?"""
 
-from regard.lab.specialisation import head_damage, specialisation, specialisation_by_chance
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA, EPOCHS, FULL, SMALL, trained_tagger
-from regard.tasks.measure import ACCURACY, Measure
+from regard.lab.texts.specialisation import head_damage, specialisation, specialisation_by_chance
+from regard.lab.texts.tagger import DATA, EPOCHS, FULL, SMALL, trained_tagger
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

@@ -1,7 +1,7 @@
 """Is ReLU better than softmax? And the other normalisers?"""
 
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA, EPOCHS, FULL, SMALL, tagger_accuracy
+from regard.lab.texts.tagger import DATA, EPOCHS, FULL, SMALL, tagger_accuracy
 
 __all__ = ["study"]
 

@@ -1,9 +1,9 @@
 """Is a word embedding better than one-hot vectors?"""
 
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA, FULL, SMALL
-from regard.lab.word_tagger import measure_word_tagger
-from regard.tasks.measure import ACCURACY, Measure
+from regard.lab.texts.tagger import DATA, FULL, SMALL
+from regard.lab.texts.word_tagger import measure_word_tagger
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

@@ -1,7 +1,7 @@
 """Do approximations of attention classify pictures pixel by pixel as well as full attention?"""
 
-from regard.lab.long_range import FULL_SIZE, SETTINGS, VARIANTS, claims, classify_long
 from regard.lab.study import Setting, Study
+from regard.lab.synthetic.long_range import FULL_SIZE, SETTINGS, VARIANTS, claims, classify_long
 
 __all__ = ["study"]
 

@@ -1,8 +1,8 @@
 """Does full attention catch up with its approximations on pixels in a longer training?"""
 
-from regard.lab.long_range import FULL_SIZE, SETTINGS, VARIANTS
 from regard.lab.studies.pixels import run
 from regard.lab.study import Claim, Study
+from regard.lab.synthetic.long_range import FULL_SIZE, SETTINGS, VARIANTS
 
 __all__ = ["study"]
 

@@ -1,7 +1,7 @@
 """Do positions help a tagger at the beginning of a sentence?"""
 
 from regard.lab.study import Along, Claim, Setting, Study
-from regard.lab.tagger import DATA, FULL, SMALL, trained_tagger, without_warnings
+from regard.lab.texts.tagger import DATA, FULL, SMALL, trained_tagger, without_warnings
 
 __all__ = ["study"]
 

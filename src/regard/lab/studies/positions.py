@@ -1,10 +1,10 @@
 """Do positions help attention, and which schemes hold beyond the lengths of training?"""
 
 from regard.attention import INPUT_POSITIONS, POSITIONS
-from regard.lab.letter_sequences import LETTER_RECIPE, nearest_letters
 from regard.lab.study import Along, Claim, Setting, Study
+from regard.lab.synthetic.letter_sequences import LETTER_RECIPE, nearest_letters
 from regard.lab.training import train_and_measure_each
-from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

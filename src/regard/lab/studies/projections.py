@@ -1,7 +1,7 @@
 """Must queries, keys and values have three matrices?"""
 
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA, EPOCHS, FULL, SMALL, tagger_accuracy
+from regard.lab.texts.tagger import DATA, EPOCHS, FULL, SMALL, tagger_accuracy
 
 __all__ = ["study"]
 

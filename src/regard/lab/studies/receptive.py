@@ -1,8 +1,8 @@
 """Does a learned receptive field beat the fixed one of a convolution?"""
 
-from regard.lab.converted_convolution import trained_from_a_convolution
 from regard.lab.study import Claim, Setting, Study
-from regard.tasks.measure import ACCURACY, Measure
+from regard.lab.synthetic.converted_convolution import trained_from_a_convolution
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

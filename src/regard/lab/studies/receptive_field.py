@@ -1,7 +1,7 @@
 """How far do stacked filters see?"""
 
-from regard.lab.letter_sequences import LETTER_RECIPE, distant_letters
 from regard.lab.study import Along, Claim, Setting, Study
+from regard.lab.synthetic.letter_sequences import LETTER_RECIPE, distant_letters
 from regard.lab.training import train_and_measure
 
 __all__ = ["study"]

@@ -2,9 +2,9 @@
 
 import torch
 
-from regard.lab.linear_attention import attentive_form, recurrent_form
 from regard.lab.study import Along, Claim, Setting, Study
-from regard.tasks.measure import Measure
+from regard.lab.synthetic.linear_attention import attentive_form, recurrent_form
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

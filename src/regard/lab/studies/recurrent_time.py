@@ -5,7 +5,7 @@ import torch
 from regard.lab.durations import median_durations
 from regard.lab.study import Along, Claim, Setting, Study
 from regard.modules import build_network
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

@@ -1,9 +1,9 @@
 """Can attention tell the two "saw" of "I saw a saw" apart better than a fully connected network?"""
 
-from regard.lab.ambiguity import accuracy_on_words, ambiguous_words
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA, FULL, SMALL, tagger_data, trained_tagger
-from regard.tasks.measure import ACCURACY, Measure
+from regard.lab.texts.ambiguity import accuracy_on_words, ambiguous_words
+from regard.lab.texts.tagger import DATA, FULL, SMALL, tagger_data, trained_tagger
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

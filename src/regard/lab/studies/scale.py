@@ -1,8 +1,8 @@
 """Why are scores divided by the square root of d?"""
 
-from regard.lab.lookup import measure_lookup
 from regard.lab.study import Along, Claim, Setting, Study
-from regard.tasks.measure import Measure
+from regard.lab.synthetic.lookup import measure_lookup
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

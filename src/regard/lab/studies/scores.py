@@ -2,8 +2,8 @@
 
 from regard.lab.score_time import score_time
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA, EPOCHS, FULL, SMALL, tagger_accuracy
-from regard.tasks.measure import ACCURACY, Measure
+from regard.lab.texts.tagger import DATA, EPOCHS, FULL, SMALL, tagger_accuracy
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

@@ -1,7 +1,7 @@
 """What does attention lack when it learns sentiment from few sentences?"""
 
-from regard.lab.sentiment_phrases import DATA, FULL, MEASURES, SMALL, measure_sentiment
 from regard.lab.study import Claim, Setting, Study
+from regard.lab.texts.sentiment_phrases import DATA, FULL, MEASURES, SMALL, measure_sentiment
 
 __all__ = ["study"]
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from regard.lab.sentence_pairs import by_length, reversed_sentences
 from regard.lab.study import Along, Claim, Setting, Study
+from regard.lab.texts.sentence_pairs import by_length, reversed_sentences
 from regard.lab.training import train_and_measure_each
 from regard.tasks import Recipe
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

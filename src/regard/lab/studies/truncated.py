@@ -6,7 +6,7 @@ from regard.lab.study import Along, Claim, Setting, Study
 from regard.lab.tagged_speech import milliseconds, without_augmentation
 from regard.lab.training import first_examples
 from regard.tasks import RECIPES, train
-from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

@@ -1,9 +1,9 @@
 """Do verbs seldom open a sentence?"""
 
 from regard.lab.study import Claim, Setting, Study
-from regard.lab.tagger import DATA
+from regard.lab.texts.tagger import DATA
 from regard.lab.training import first_examples
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["study"]
 

@@ -1,8 +1,8 @@
 """What does a window cost that covers the longest sentence?"""
 
 from regard.lab.study import Along, Claim, Setting, Study
-from regard.lab.tagger import DATA, FULL, SMALL, tagger_data, trained_tagger
-from regard.tasks.measure import ACCURACY, Measure
+from regard.lab.texts.tagger import DATA, FULL, SMALL, tagger_data, trained_tagger
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["study"]
 

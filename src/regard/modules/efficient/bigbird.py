@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from regard.attention import Mask, Prefix
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, Sizes
-from regard.attention.spans import Spans
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from regard.attention import Mask, Prefix, Window
-from regard.attention.intervals import may_look
+from regard.attention.pairs.intervals import may_look
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, Sizes
-from regard.attention.spans import Spans
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from regard.attention import Mask, Window
-from regard.attention.csr import Csr
+from regard.attention.pairs.csr import Csr
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, Sizes
-from regard.attention.spans import Spans
 from regard.attention.validation import check_count
 
 __all__ = ["Strided"]

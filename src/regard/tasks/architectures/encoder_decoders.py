@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from regard.modules import AttentionSeq2Seq, CTCHead, FrameSeq2Seq, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
-from regard.modules.seq2seq import Seq2Seq
+from regard.modules.seq2seq.seq2seq import Seq2Seq
 from regard.tasks.architectures.architecture import Architectures, EncoderDecoder, Fixed
 from regard.tasks.architectures.part import of_task
 from regard.tasks.architectures.self_attention import WithSelfAttention

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnreliablePrediction
 from regard.inputs import as_list
-from regard.tasks.evaluation import Evaluation, evaluate_predictions
 from regard.tasks.examples import as_pairs
+from regard.tasks.judging.evaluation import Evaluation, evaluate_predictions
 from regard.tasks.model import Model
 from regard.tasks.targets import Target
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from regard.tasks.judging.text_statistics import mostly_unspaced, vocabulary_settings
 from regard.tasks.seq2seq.settings import Seq2SeqSettings
-from regard.tasks.text_statistics import mostly_unspaced, vocabulary_settings
 
 __all__ = ["fitted_settings"]
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from regard.extras import require
-from regard.tasks.evaluation import Evaluation
-from regard.tasks.intervals import interval_of_share, interval_of_sums
+from regard.tasks.judging.evaluation import Evaluation
+from regard.tasks.judging.intervals import interval_of_share, interval_of_sums
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
 from regard.tasks.seq2seq.settings import Seq2SeqSettings
 

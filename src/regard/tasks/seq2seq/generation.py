@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from regard.errors import ArgumentError
 from regard.modules import Generated, GenerationConfig, beam_search, greedy, rescore
 from regard.modules.inference import inference_mode
-from regard.modules.seq2seq import Seq2Seq
+from regard.modules.seq2seq.seq2seq import Seq2Seq
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.target import TextTarget
 from regard.tasks.training.batching import batches_by_length

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from regard.extras import require
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 
 __all__ = ["TEXT_MEASURES", "TOKENIZERS", "TextMeasure"]
 

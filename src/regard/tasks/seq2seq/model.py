@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, OutOfVocabulary, UnreliablePrediction
 from regard.inputs import Characters, Words, as_list
-from regard.modules.seq2seq import Seq2Seq
-from regard.tasks.evaluation import Evaluation
+from regard.modules.seq2seq.seq2seq import Seq2Seq
 from regard.tasks.examples import Pair, as_pairs
-from regard.tasks.measure import Measure
+from regard.tasks.judging.evaluation import Evaluation
+from regard.tasks.judging.measure import Measure
 from regard.tasks.model import Model, check_sources
 from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
-from regard.modules.seq2seq import Memory, Seq2Seq
+from regard.modules.seq2seq.seq2seq import Memory, Seq2Seq
 from regard.special_ids import END, PADDING, START
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.evaluation import evaluate_texts

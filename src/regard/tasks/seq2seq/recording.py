@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from regard.inspection import LayerRecord, Record, Seen
-from regard.inspection.watch import record_calls
+from regard.inspection.capture.watch import record_calls
 from regard.modules import AttentionSeq2Seq, Generated, TransformerSeq2Seq
 from regard.special_ids import END, PADDING, START
 from regard.tasks.recording import drawn_input

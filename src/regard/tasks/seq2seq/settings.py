@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES
-from regard.modules.generation_config import MOST_LENGTH_PENALTY
+from regard.modules.seq2seq.generation_config import MOST_LENGTH_PENALTY
 from regard.tasks.architectures import TEXT_NETWORKS
 from regard.tasks.architectures.architecture import Architectures
 from regard.tasks.seq2seq.measures import TEXT_MEASURES, TOKENIZERS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from regard.inputs import VOCABULARIES, Bytes, Vocabulary
-from regard.tasks.saved_target import SavedTarget, check_positive
+from regard.tasks.saving.saved_target import SavedTarget, check_positive
 
 __all__ = ["TextTarget"]
 

@@ -24,7 +24,7 @@ from regard.inputs import (
     graph_files,
     read_social_graph,
 )
-from regard.inputs.graph_drawing import graph_layout, molecule_drawing
+from regard.inputs.graph.graph_drawing import graph_layout, molecule_drawing
 from regard.inputs.saved import Saved
 from regard.tasks.settings import boolean, fraction, integer, one_of
 from regard.tasks.sources.source import Source

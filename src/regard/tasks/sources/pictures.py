@@ -16,7 +16,7 @@ from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, picture_size, read_picture
 from regard.page.numbers import counted
 from regard.tasks.examples import spread
-from regard.tasks.out_of_distribution import Statistic
+from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import boolean, fraction, integer, one_of, real
 from regard.tasks.sources.picture_embedding import PictureAugmentation, PictureEmbedding
 from regard.tasks.sources.source import Source

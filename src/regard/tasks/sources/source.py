@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.errors import ArgumentError
 from regard.inputs import Batch
-from regard.tasks.out_of_distribution import Statistic
+from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import Settings
 
 if TYPE_CHECKING:

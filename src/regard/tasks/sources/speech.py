@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.datasets import PICTURES, SOUNDS
 from regard.errors import ArgumentError, MissingExtraError
 from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, read_sound, resample
-from regard.inputs.sound_augmentation import (
+from regard.inputs.sound.sound_augmentation import (
     with_random_clipping,
     with_random_filter,
     with_random_gain,

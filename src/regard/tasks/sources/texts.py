@@ -12,10 +12,10 @@ from regard.errors import ArgumentError
 from regard.inputs import VOCABULARIES, Bytes, Subwords, Vocabulary, vocabulary_from_json
 from regard.page.numbers import counted
 from regard.special_ids import END, PADDING
-from regard.tasks.out_of_distribution import Statistic
+from regard.tasks.judging.out_of_distribution import Statistic
+from regard.tasks.judging.text_statistics import vocabulary_settings
 from regard.tasks.settings import fraction, integer, one_of
 from regard.tasks.sources.source import Source
-from regard.tasks.text_statistics import vocabulary_settings
 
 __all__ = ["PieceEmbedding", "Texts"]
 

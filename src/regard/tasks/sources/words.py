@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from regard.errors import ArgumentError
 from regard.inputs import Batch, WordEmbedding, WordEncoder, WordFeatures, split_characters, split_words
 from regard.page.numbers import counted
-from regard.tasks.out_of_distribution import Statistic
+from regard.tasks.judging.out_of_distribution import Statistic
+from regard.tasks.judging.text_statistics import mostly_unspaced
 from regard.tasks.settings import features, fraction, integer, one_of
 from regard.tasks.sources.source import Source
-from regard.tasks.text_statistics import mostly_unspaced
 
 __all__ = ["CUTS", "Words"]
 

@@ -82,7 +82,7 @@ class _Synthesis(Task):
 
     def example(self, examples: Sequence[Any]) -> Any:
         """The first text."""
-        from regard.inputs.special_ids import checked_text
+        from regard.inputs.text.special_ids import checked_text
         from regard.tasks.examples import as_pairs
 
         return next((checked_text(source) for source, _ in as_pairs(examples) if isinstance(source, str)), None)

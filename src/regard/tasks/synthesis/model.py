@@ -10,9 +10,9 @@ import torch
 from regard.errors import ArgumentError
 from regard.inputs import Characters, Sound, Words, as_list
 from regard.modules import FrameSeq2Seq, GeneratedFrames, generate_frames
-from regard.tasks.evaluation import Evaluation
-from regard.tasks.intervals import interval_of_sums
-from regard.tasks.measure import Measure
+from regard.tasks.judging.evaluation import Evaluation
+from regard.tasks.judging.intervals import interval_of_sums
+from regard.tasks.judging.measure import Measure
 from regard.tasks.model import Model, check_sources
 from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe

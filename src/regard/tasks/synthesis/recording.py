@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.inspection import LayerRecord, Record
-from regard.inspection.watch import record_calls
+from regard.inspection.capture.watch import record_calls
 from regard.modules import generate_frames
 from regard.tasks.recording import calls_inside
 from regard.tasks.synthesis.evaluation import limits_of

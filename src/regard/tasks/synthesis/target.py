@@ -11,9 +11,9 @@ from torch.nn.functional import pad
 
 from regard.errors import ArgumentError
 from regard.inputs import Sound, SpeechFrames, Standardise
-from regard.inputs.speech_frames import LOUDEST
-from regard.tasks.measure import Measure
-from regard.tasks.saved_target import SavedTarget, check_positive
+from regard.inputs.sound.speech_frames import LOUDEST
+from regard.tasks.judging.measure import Measure
+from regard.tasks.saving.saved_target import SavedTarget, check_positive
 from regard.tasks.synthesis.settings import SynthesisSettings
 
 __all__ = ["DECIBELS", "FRAME_ERROR", "SpeechTarget"]

@@ -7,9 +7,9 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.extras import require
-from regard.tasks.evaluation import Evaluation, LabelScore
-from regard.tasks.intervals import interval_of_share
-from regard.tasks.measure import ACCURACY
+from regard.tasks.judging.evaluation import Evaluation, LabelScore
+from regard.tasks.judging.intervals import interval_of_share
+from regard.tasks.judging.measure import ACCURACY
 
 __all__ = ["evaluate_labels"]
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnreliablePrediction
 from regard.inputs import FOLDINGS, Batch, as_list, as_sentences
-from regard.tasks.evaluation import Evaluation, evaluate_predictions
 from regard.tasks.examples import Pair, as_examples, as_pairs
+from regard.tasks.judging.evaluation import Evaluation, evaluate_predictions
+from regard.tasks.judging.ranking import area_under_roc
 from regard.tasks.model import Model
-from regard.tasks.ranking import area_under_roc
 from regard.tasks.sources import Words
 from regard.tasks.tagger.evaluation import evaluate_labels
 from regard.tasks.targets import Target

@@ -7,7 +7,7 @@ from regard.errors import ArgumentError
 from regard.page.numbers import plural
 from regard.tasks.named_recipes import RECIPES
 from regard.tasks.recipe import Recipe
-from regard.tasks.store import encode_json
+from regard.tasks.saving.store import encode_json
 
 __all__ = ["check_count", "check_data", "check_examples", "check_length", "check_recipe"]
 

@@ -17,7 +17,7 @@ import safetensors.torch
 from torch import Tensor
 
 from regard.errors import ModelError
-from regard.tasks.folders import find_folder, write_folder
+from regard.tasks.saving.folders import find_folder, write_folder
 
 __all__ = ["FILES", "read_state", "write_state"]
 

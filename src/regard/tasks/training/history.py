@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 from regard.tasks.recipe import Recipe
 from regard.tasks.training.objective import DevScore
 
@@ -23,7 +23,7 @@ def next_row(history: Sequence[Row], loss: float, dev: DevScore, seconds: float,
         measure: the measure of the score.
 
     Example:
-        >>> from regard.tasks.measure import ACCURACY
+        >>> from regard.tasks.judging.measure import ACCURACY
         >>> first = next_row([], 0.9, DevScore(0.8, 0.7), 1.0, ACCURACY)
         >>> next_row([first], 0.8, DevScore(0.7, 0.6), 2.0, ACCURACY)["best_epoch"]
         1

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
-from regard.tasks.measure import Measure
+from regard.tasks.judging.measure import Measure
 from regard.tasks.training.batching import Batches
 
 __all__ = ["DevScore", "Loss", "Objective", "Term", "TrainingData"]

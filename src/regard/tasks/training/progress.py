@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.progress import Progress, clock
-from regard.tasks.measure import ACCURACY, Measure
+from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["TrainingProgress"]
 

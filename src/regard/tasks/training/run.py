@@ -16,9 +16,9 @@ from typing import Any
 
 from regard.errors import ArgumentError, ModelError
 from regard.files import read_regular, write_json, write_text
-from regard.tasks import store
-from regard.tasks.folders import clean_up, find_folder
 from regard.tasks.recipe import Recipe
+from regard.tasks.saving import store
+from regard.tasks.saving.folders import clean_up, find_folder
 from regard.tasks.training import checkpoints
 from regard.tasks.training.lock import LOCK, locked
 

@@ -14,13 +14,13 @@ from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_me
 from regard.inputs import as_list
 from regard.progress import choose_progress
 from regard.tasks.defaults import default_recipe
-from regard.tasks.folders import folder_name
-from regard.tasks.loading import load
-from regard.tasks.out_of_distribution import thresholds_of
+from regard.tasks.judging.out_of_distribution import thresholds_of
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
+from regard.tasks.saving.folders import folder_name
+from regard.tasks.saving.loading import load
+from regard.tasks.saving.store import encode_json, round_weights
 from regard.tasks.splits import Splits
-from regard.tasks.store import encode_json, round_weights
 from regard.tasks.training.arguments import check_count, check_data, check_examples, check_length, check_recipe
 from regard.tasks.training.batching import key
 from regard.tasks.training.compute import Compute, choose_accelerator

@@ -17,17 +17,17 @@ from regard.attention.engines.blocked.costs import cost, counted, extent_of, sec
 from regard.attention.engines.blocked.reference import fill_empty, isolated_pairs, tile_output
 from regard.attention.engines.blocked.tile import CompiledParts, TileGradients, TileMask, TileWork, drop_weights, take
 from regard.attention.engines.blocked.tiles import MIN_ROWS, Tile, TileSize, single_tile, tile_size, tiles
+from regard.attention.gradients.reduction import Gradients, ReducedGradients, vjp_through_reduction
+from regard.attention.gradients.sparse_gradients import accumulate
+from regard.attention.gradients.vjp import gradients, vjp
 from regard.attention.known import few_pairs
 from regard.attention.log_sums import joined
 from regard.attention.masks import allows
 from regard.attention.parts import Differentiable, map_operands, operands
 from regard.attention.precision import wide_dtype
-from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
 from regard.attention.sizes import Index
-from regard.attention.sparse_gradients import accumulate
 from regard.attention.user_parts import UserPart
-from regard.attention.vjp import gradients, vjp
 from regard.errors import ArgumentError
 
 __all__ = [

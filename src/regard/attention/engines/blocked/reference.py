@@ -14,8 +14,8 @@ from torch import Tensor
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.tiles import Tile
 from regard.attention.log_sums import joined
-from regard.attention.masked_matmul import masked_matmul
 from regard.attention.masks import allows
+from regard.attention.pairs.masked_matmul import masked_matmul
 from regard.attention.parts import select
 from regard.attention.request import Request
 from regard.attention.sizes import Index

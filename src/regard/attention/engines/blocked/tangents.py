@@ -16,13 +16,13 @@ from torch import Tensor
 from regard.attention.engines.blocked import indexed_tiles, taken, tile_call, unsafe_tiles, walk
 from regard.attention.engines.blocked.tile import take
 from regard.attention.engines.blocked.tiles import Tile, TileSize
+from regard.attention.gradients.vjp import jvp
 from regard.attention.masks import allows
 from regard.attention.parts import Differentiable, declares, is_builtin, optional_method
 from regard.attention.positions import Both, Position
 from regard.attention.request import Request
 from regard.attention.sizes import Index
 from regard.attention.user_parts import unwrapped
-from regard.attention.vjp import jvp
 
 __all__ = ["tangent"]
 

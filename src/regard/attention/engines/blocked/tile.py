@@ -13,6 +13,8 @@ from torch import Tensor
 from regard.attention.dropout import keep_scale
 from regard.attention.engines.blocked.matmul import InnerProduct, matmul_nn, matmul_nt, matmul_tn
 from regard.attention.engines.blocked.tiles import Tile
+from regard.attention.gradients.sparse_gradients import accumulate
+from regard.attention.gradients.vjp import vjp
 from regard.attention.log_sums import joined
 from regard.attention.parts import Differentiable, operands, optional_method, select
 from regard.attention.positions import Position
@@ -20,9 +22,7 @@ from regard.attention.precision import WIDE, wide_dtype
 from regard.attention.request import Parts, Request
 from regard.attention.scores import Dot
 from regard.attention.sizes import Index
-from regard.attention.sparse_gradients import accumulate
 from regard.attention.user_parts import UserPart
-from regard.attention.vjp import vjp
 
 __all__ = ["CompiledParts", "TileGradients", "TileMask", "TileWork", "drop_weights", "take"]
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.csr import Csr
-from regard.attention.intervals import Interval
 from regard.attention.masks import Mask
+from regard.attention.pairs.csr import Csr
+from regard.attention.pairs.intervals import Interval
+from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Sizes
-from regard.attention.spans import Spans
 
 __all__ = ["MIN_ROWS", "ON_CPU", "ON_GPU", "Extent", "Tile", "TileSize", "extent", "single_tile", "tile_size", "tiles"]
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from regard.attention.costs import CALL, EDGES, Cost, bytes_of_output, features
 from regard.attention.engines import blocked
+from regard.attention.gradients.reduction import Gradients, vjp_through_reduction
 from regard.attention.masks import And, Edges, Mask
-from regard.attention.reduction import Gradients, vjp_through_reduction
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.sizes import Sizes

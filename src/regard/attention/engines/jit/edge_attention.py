@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.attention.csr import Csr
 from regard.attention.engines.jit import edge_kernels
 from regard.attention.engines.jit.compiling import scalar, threads
 from regard.attention.engines.jit.dropout import hash_increments, initial_state, threshold_and_scale
 from regard.attention.engines.jit.edge_kernels import DropoutHash, Graph, Settings, Tokens
 from regard.attention.engines.jit.simd import SIMD_WIDTH
+from regard.attention.pairs.csr import Csr
 from regard.errors import ArgumentError
 
 __all__ = ["Gradients", "PairIndices", "Problem", "attend", "vjp", "weigh"]

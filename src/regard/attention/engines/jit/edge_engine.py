@@ -7,8 +7,8 @@ from torch import Tensor
 
 from regard.attention.engines.jit import edge_attention
 from regard.attention.engines.jit.edge_attention import PairIndices, Problem
+from regard.attention.gradients.reduction import ReducedGradients
 from regard.attention.parts import declares, operands
-from regard.attention.reduction import ReducedGradients
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.weights import Entmax, Hard, Relu, Sigmoid, Softmax, Sparsemax

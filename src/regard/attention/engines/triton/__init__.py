@@ -18,6 +18,7 @@ from regard.attention.costs import CALL, Cost, bytes_of_output, bytes_of_reducti
 from regard.attention.engines import blocked
 from regard.attention.engines.blocked.costs import counted
 from regard.attention.engines.triton.edges import graph_of, launcher, on_device_of
+from regard.attention.gradients.reduction import Gradients
 from regard.attention.parts import declares, operands
 from regard.attention.pieces import MaskPiece, NormaliserPiece, PositionPiece, ScorePiece, piece_of
 from regard.attention.positions import Bias, Both, Position
@@ -27,7 +28,6 @@ from regard.attention.positions.guided import GuidedBias
 from regard.attention.positions.offset_bias import OffsetBias
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
 from regard.attention.precision import wide_dtype
-from regard.attention.reduction import Gradients
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.user_parts import unwrapped

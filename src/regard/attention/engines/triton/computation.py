@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention import autograd
-from regard.attention.autograd import Computation, as_gradient_of
 from regard.attention.engines.triton.edges import launcher, on_device_of
 from regard.attention.engines.triton.problem import mask_of
+from regard.attention.gradients import autograd
+from regard.attention.gradients.autograd import Computation, as_gradient_of
 from regard.attention.known import Known
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast

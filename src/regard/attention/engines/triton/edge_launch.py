@@ -7,7 +7,6 @@ import torch
 import triton
 from torch import Tensor
 
-from regard.attention.csr import Csr
 from regard.attention.engines.triton import edge_kernels, scores
 from regard.attention.engines.triton.edges import graph_of
 from regard.attention.engines.triton.launch import (
@@ -23,9 +22,10 @@ from regard.attention.engines.triton.launch import (
 from regard.attention.engines.triton.problem import FIND, Problem, problem
 from regard.attention.engines.triton.segments import Segments, longest, segments
 from regard.attention.engines.triton.tiling import Tiling, interpreted
+from regard.attention.gradients.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.log_sums import joined
+from regard.attention.pairs.csr import Csr
 from regard.attention.parts import operands
-from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 

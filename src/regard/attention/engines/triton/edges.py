@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.csr import Csr
 from regard.attention.masks import Edges
+from regard.attention.pairs.csr import Csr
 from regard.attention.request import Request
 
 __all__ = ["graph_of", "launcher", "on_device_of"]

@@ -14,13 +14,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.attention import autograd
-from regard.attention.autograd import Computation
 from regard.attention.engines.triton import gradients, outputs
 from regard.attention.engines.triton.edges import on_device_of
 from regard.attention.engines.triton.launch import call_of, kind_of, readable, tiling_of
 from regard.attention.engines.triton.problem import Problem, problem
 from regard.attention.engines.triton.tiling import FUSED
+from regard.attention.gradients import autograd
+from regard.attention.gradients.autograd import Computation
 from regard.attention.known import Known
 from regard.attention.precision import no_autocast
 from regard.attention.pytorch_internals import graph_is_kept, in_transform

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.attention.masks import Mask
+from regard.attention.pairs.row_intervals import RowIntervals, row_intervals
 from regard.attention.parts import operands
-from regard.attention.row_intervals import RowIntervals, row_intervals
 from regard.attention.sizes import Sizes
 
 __all__ = ["kept_intervals", "stream_of"]

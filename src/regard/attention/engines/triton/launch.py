@@ -17,6 +17,7 @@ from regard.attention.engines.triton.additive import BLOCK, LEAKY_RELU, NONE, PA
 from regard.attention.engines.triton.problem import FIND, Problem, problem, schemes, table
 from regard.attention.engines.triton.tiles import Call, Kind
 from regard.attention.engines.triton.tiling import FUSED, Tiling, interpreted, tiling
+from regard.attention.gradients.reduction import Gradients, ReducedGradients, vjp_through_reduction, without_idle
 from regard.attention.known import Known
 from regard.attention.log_sums import joined
 from regard.attention.masks import Causal, Dense
@@ -25,7 +26,6 @@ from regard.attention.positions import Bias
 from regard.attention.positions.alibi import Slopes
 from regard.attention.positions.bucketed import Buckets
 from regard.attention.positions.relative import RelativeKeys, RelativeValues
-from regard.attention.reduction import Gradients, ReducedGradients, vjp_through_reduction, without_idle
 from regard.attention.request import Request
 from regard.attention.scores import Additive
 from regard.attention.user_parts import unwrapped

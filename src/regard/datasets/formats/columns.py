@@ -1,0 +1,246 @@
+"""The columns of a table: which are the source and the target of its examples, and their types."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.datasets.example import BinaryLabels, Example
+from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
+from regard.inputs.graph.molecule import scaffold
+from regard.inputs.lines import parse_number
+
+__all__ = ["COLUMN_ROLES", "SOURCE_TYPES", "TARGET_TYPES", "ColumnNames", "Columns", "check_column_names"]
+
+ColumnNames = Mapping[str, str | Sequence[str]]
+"""The names of columns that aren't called by their standard names: {"text": "review"}; "labels" takes several."""
+
+SOURCE_TYPES = ("text", "path", "smiles")
+"""The types of sources in a table: a text, the path of a file (relative to the table's folder), a molecule."""
+
+TARGET_TYPES = ("label", "number", "labels", "text", "sound")
+"""The types of targets in a table: a label, a number, a 1 or 0 for each of several questions, a text, or the path of a
+recording (relative to the table's folder)."""
+
+_USUAL = {"label": "label", "number": "number", "target": "text", "sound": "sound"}
+# "labels" is no standard name, because several questions need several columns.
+_TARGETS = {**_USUAL, "labels": "labels"}
+
+COLUMN_ROLES = {"source": SOURCE_TYPES, "target": tuple(_TARGETS)}
+"""The standard names of columns that are the source, and of those that are the target."""
+
+
+def check_column_names(columns: ColumnNames) -> None:
+    """Check a mapping from standard names to columns.
+
+    Raises:
+        ArgumentError: it isn't a mapping, a standard name has no column or too many, a column is named twice, or there
+            are two sources or targets.
+        UnknownNameError: an unknown standard name.
+    """
+    if not isinstance(columns, Mapping):
+        raise ArgumentError(f"`columns` must be a mapping as {{'text': 'review'}}, but is {columns!r:.60}.")
+    known = [name for names in COLUMN_ROLES.values() for name in names]
+    used: list[str] = []
+    for standard, column in columns.items():
+        if standard not in known:
+            raise UnknownNameError("columns", standard, known)
+        names: list[Any] = list(column) if standard == "labels" and isinstance(column, list | tuple) else [column]
+        if not names or not all(isinstance(name, str) and name for name in names):
+            wanted = "names of columns" if standard == "labels" else "the name of a column"
+            raise ArgumentError(f"`columns` must have {wanted} for {standard}, but has {column!r:.60}.")
+        used += names
+    if twice := [name for name in used if used.count(name) > 1]:
+        raise ArgumentError(f"`columns` must name a column once, but names {twice[0]} twice.")
+    for role, names in COLUMN_ROLES.items():
+        if len(given := [name for name in names if name in columns]) > 1:
+            raise ArgumentError(f"`columns` must have one name for a {role}, but has {' and '.join(given)}.")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table that are the source and the target of its examples.
+
+    Args:
+        source: the name of the source's column.
+        target: the name of the target's column; for "labels" the names of several columns.
+        source_type: the type of the source, one of `SOURCE_TYPES`.
+        target_type: the type of the target, one of `TARGET_TYPES`.
+        group: the column of the group, whose examples must not be separated by a split; by default none, except that
+            the group of a molecule is its scaffold.
+
+    Raises:
+        ArgumentError: an unknown type, or several columns for one target.
+
+    Example:
+        >>> Columns("review", "stars", target_type="number").source_type
+        'text'
+    """
+
+    source: str = "text"
+    target: str | tuple[str, ...] = "label"
+    source_type: str = "text"
+    target_type: str = "label"
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.source_type not in SOURCE_TYPES:
+            raise UnknownNameError("source_type", self.source_type, SOURCE_TYPES)
+        if self.target_type not in TARGET_TYPES:
+            raise UnknownNameError("target_type", self.target_type, TARGET_TYPES)
+        if isinstance(self.target, str) == (self.target_type == "labels"):
+            wanted = "a tuple of names" if self.target_type == "labels" else "one name"
+            raise ArgumentError(
+                f"`target` must be {wanted} for target_type={self.target_type!r}, but is {self.target!r:.60}."
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns that are used."""
+        targets = (self.target,) if isinstance(self.target, str) else self.target
+        return (self.source, *targets, *([] if self.group is None else [self.group]))
+
+    @classmethod
+    def from_header(cls, header: Sequence[str], path: Path, names: ColumnNames | None = None) -> "Columns":
+        """Find the columns with standard names: text, path or smiles; label, number, target or sound.
+
+        Args:
+            header: the columns of the table.
+            path: the table, for messages.
+            names: the names of columns that aren't called by their standard names: {"text": "review"}; "labels" takes
+                several.
+
+        Raises:
+            UnknownNameError, ArgumentError: `names` is invalid; see `check_column_names`.
+            DataError: there is no such column, there are several, or a column of `names` doesn't exist.
+
+        Example:
+            >>> Columns.from_header(("review", "label"), Path("reviews.csv"), {"text": "review"}).names
+            ('review', 'label')
+        """
+        names = {} if names is None else names
+        check_column_names(names)
+        taken: dict[str, str] = {}
+        for standard, given in names.items():
+            taken |= dict.fromkeys([given] if isinstance(given, str) else given, standard)
+        for column, standard in taken.items():
+            if column not in header:
+                raise DataError(_no_column(column, standard, header), path=path, line=1)
+        free = [column for column in header if column not in taken]
+        chosen: list[str] = []
+        for role, usual in (("source", SOURCE_TYPES), ("target", tuple(_USUAL))):
+            # The user's names take precedence over standard names in the header.
+            usable = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
+            if len(usable) != 1:
+                raise DataError(
+                    f"one column must be called {' or '.join(usual)}, but {len(usable)} of {', '.join(free) or 'none'} "
+                    f"are. Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
+                    f"columns={{{usual[0]!r}: 'NAME'}}.",
+                    path=path,
+                    line=1,
+                )
+            chosen += usable
+        source_type, target = chosen
+        source, wanted = names.get(source_type, source_type), names.get(target, target)
+        if target == "labels" and isinstance(wanted, str):
+            wanted = (wanted,)
+        return cls(str(source), wanted if isinstance(wanted, str) else tuple(wanted), source_type, _TARGETS[target])
+
+    def example(self, row: Mapping[str, Any], folder: Path) -> Example[Any, Any]:
+        """Make the example of a row.
+
+        Args:
+            row: the value of each column, by name.
+            folder: the table's folder, which paths are relative to.
+
+        Raises:
+            ValueError: the value of a column is invalid; the message says why.
+        """
+        for name in self.names:
+            if name not in row:
+                raise UnknownNameError("column", name, row)
+        source: Any
+        if self.source_type == "path":
+            source = _file(row, self.source, folder)
+        else:
+            source = _text(row, self.source, may_be_empty=self.source_type == "text")
+        target: Any
+        if not isinstance(self.target, str):
+            target = BinaryLabels((_yes_or_no(row, name) for name in self.target), self.target)
+        elif self.target_type == "number":
+            target = _number(row, self.target)
+        elif self.target_type == "text":
+            target = _text(row, self.target, may_be_empty=True)
+        elif self.target_type == "sound":
+            target = _file(row, self.target, folder)
+        else:
+            # Otherwise " yes" and "yes" would be different classes.
+            target = _text(row, self.target).strip()
+        group = None if self.group is None else _text(row, self.group).strip()
+        if self.source_type == "smiles":
+            # Computed even if the group is given, so that an invalid molecule is reported with its line.
+            computed = _scaffold(source)
+            group = computed if group is None else group
+        return Example(source, target, group)
+
+
+# Cached, because each split of a data set reads the whole table, and scaffolds are slow to compute.
+@lru_cache(maxsize=1 << 16)
+def _scaffold(smiles: str) -> str:
+    return scaffold(smiles)
+
+
+def _text(row: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> str:
+    value = row[name]
+    # Labels in JSON Lines may be 1 or true.
+    text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, bool | int) else None
+    if text is None:
+        raise ValueError(f"the column `{name}` must be a text, but is {value!r:.40}")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"the column `{name}` must be a text, but has half a character, as {value!r:.40} has")
+    if not (text.strip() or may_be_empty):
+        raise ValueError(f"the column `{name}` is empty")
+    return text
+
+
+def _file(row: Mapping[str, Any], name: str, folder: Path) -> Path:
+    path = folder / _text(row, name)
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    return path
+
+
+def _number(row: Mapping[str, Any], name: str) -> float:
+    value = row[name]
+    text = value if isinstance(value, str) else "" if isinstance(value, bool) else json.dumps(value)
+    number = parse_number(text.strip())
+    if number is None:
+        raise ValueError(f"the column `{name}` must be a number, but is {value!r:.40}")
+    if abs(number) > torch.finfo(torch.float32).max:
+        raise ValueError(f"the column `{name}` must be a number that float32 can hold, but is {value!r:.40}")
+    return number
+
+
+def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
+    value = row[name]
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    number = float(value) if isinstance(value, bool) else _number(row, name)
+    if number not in (0, 1):
+        raise ValueError(f"the column `{name}` must be 0, 1 or empty, but is {value!r:.40}")
+    return int(number)
+
+
+def _no_column(column: str, name: str, header: Sequence[str]) -> str:
+    near = nearest(column, header)
+    hint = f" Did you mean {near!r}?" if near else ""
+    # As in --column text=review,label=stars.
+    several = " For each column write --column anew." if "," in column else ""
+    return (
+        f"it has no column {column!r:.60} for {name}, but {', '.join(header)}.{hint}{several} Say which column stands "
+        f"for {name}: --column {name}=NAME; from Python: columns={{{name!r}: 'NAME'}}."
+    )

@@ -1,0 +1,288 @@
+"""What is followed of attention that a model writes out itself: a product of queries and keys, through each function.
+
+Two axes of a tensor are followed, that of the queries and that of the keys, wherever they are moved to.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.inspection.capture.by_hand.product import Product
+
+__all__ = ["PERMUTATIONS", "SOFTMAXES", "Followed", "Origin", "after", "inserted", "is_learned", "softmax_axis"]
+
+SOFTMAXES = {"softmax", "_safe_softmax", "special_softmax"}
+
+_UNCHANGED = {
+    *("to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach"),
+    *("view", "reshape", "unflatten", "flatten", "unsqueeze", "squeeze", "expand", "expand_as", "view_as"),
+}
+_PERMUTED = {"transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "t"}
+PERMUTATIONS = {Tensor.mT.__get__, Tensor.T.__get__}  # pyright: ignore[reportAttributeAccessIssue]
+_CONVOLUTIONS = {"conv1d", "conv2d"}
+_TIMES = {"mul", "rmul", "imul", "multiply"}
+_OVER = {"div", "truediv", "itruediv", "true_divide", "divide"}
+_PLUS = {"add", "radd", "iadd"}
+_MINUS = {"sub", "isub", "subtract"}
+
+
+@dataclass(eq=False)
+class Origin:
+    """A product of queries and keys, and what became of it.
+
+    Attributes:
+        module: the name of the module that computed it.
+        pairs: how many queries and keys.
+        learned: whether one of them is a parameter, as in a linear map that is written as a product.
+        shared: whether one of them has no axis but its own two, so that all items have the same, as those of a router.
+        is_map: whether the function that multiplied them is that of linear maps, so that only softmax makes weights.
+        scored: whether the product was seen; otherwise weights were made of scores that aren't known.
+        normalised: the function that made weights of it, once what became of them can't be followed; "" before.
+        recorded: whether they were multiplied by values, in a product that is in the record.
+        missed: whether they were multiplied by something, in a product that isn't.
+    """
+
+    module: str | None
+    pairs: tuple[int, int]
+    learned: bool
+    shared: bool = False
+    is_map: bool = False
+    scored: bool = True
+    normalised: str = ""
+    recorded: bool = False
+    missed: bool = False
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Scores or weights: a product of queries and keys, and what was done to it since.
+
+    Attributes:
+        query, key: (..., query, feature) and (..., key, feature).
+        origin: the product.
+        at: the axes of the queries and of the keys, counted from the end.
+        scale: the factor of the product, inside of tanh if there is one.
+        cap: the factor of tanh, if the scores went through it.
+        added: tables, each with the leading axes that the scores had when it was added.
+        lead: the two leading axes, once the scores had four.
+        known: whether nothing else was done to the scores.
+        normaliser: the function that made weights of them; "" as long as they are scores.
+        divisor: what the weights of relu were divided by.
+        dropout: of the weights.
+        intact: whether nothing else was done to the weights.
+        mixed: which of "scores" and "weights" were mixed between heads.
+        steps: how many functions made the scores, each of which rounds them.
+        coarsest: the dtype of least precision that the scores had.
+        version: how often the tensor was changed in place when this was known of it; -1 if it doesn't count.
+    """
+
+    query: Tensor
+    key: Tensor
+    origin: Origin
+    at: tuple[int, int] = (-2, -1)
+    scale: float = 1.0
+    cap: float | None = None
+    added: tuple[tuple[Tensor, torch.Size], ...] = ()
+    lead: torch.Size | None = None
+    known: bool = True
+    normaliser: str = ""
+    divisor: float = 1.0
+    dropout: float = 0.0
+    intact: bool = True
+    mixed: tuple[str, ...] = ()
+    steps: int = 1
+    coarsest: torch.dtype = torch.float32
+    version: int = -1
+
+    def times(self, factor: float) -> "Followed":
+        """After a multiplication by a number."""
+        added = tuple((table * factor, lead) for table, lead in self.added)
+        if self.cap is None:
+            return replace(self, scale=self.scale * factor, added=added)
+        return replace(self, cap=self.cap * factor, added=added)
+
+    def plus(self, product: Product, scores: Tensor) -> "Followed":
+        """After the addition that a function makes itself: the scores are the addend and a multiple of the product."""
+        addend = product.addend
+        scaled = self.times(product.factor)
+        return scaled if addend is None else _plus(scaled, scores, addend)
+
+    @property
+    def transposed(self) -> "Followed":
+        """With the keys as queries and the queries as keys."""
+        return replace(self, query=self.key, key=self.query, at=self.at[::-1])
+
+    @property
+    def unknown(self) -> "Followed":
+        """After something that no rule expresses."""
+        return replace(self, intact=False) if self.normaliser else replace(self, known=False)
+
+    def rounded(self, result: Tensor) -> "Followed":
+        """After a function that rounded its result to the result's dtype."""
+        if self.normaliser or not result.is_floating_point():
+            return self
+        coarsest = max(self.coarsest, result.dtype, key=lambda dtype: torch.finfo(dtype).eps)
+        return replace(self, steps=self.steps + 1, coarsest=coarsest)
+
+    @property
+    def mixed_between_heads(self) -> "Followed":
+        """After a linear map of the heads."""
+        what = "weights" if self.normaliser else "scores"
+        return replace(self.unknown, mixed=(*self.mixed, *([] if what in self.mixed else [what])))
+
+    def kept(self, result: Any, pairs: tuple[int, int], ndim: int | None) -> "Followed | None":
+        """What a result is that a function made of scores or weights; None if it hasn't got their two axes any more.
+
+        Args:
+            result: what the function returned.
+            pairs: how many queries and keys there were before.
+            ndim: how many axes there were; None: `at` says already where the two are now.
+        """
+        if not isinstance(result, Tensor) or result.ndim < -min(self.at):
+            return None
+        queries, keys = (result.shape[axis] for axis in self.at)
+        if not self.origin.scored and self.at[1] == -1:
+            # Weights of unknown scores: only the keys are known.
+            return replace(self, lead=result.shape[:-2] if result.ndim == 4 else None) if keys == pairs[1] else None
+        if self.at != (-2, -1):
+            return self if (queries, keys) == pairs and ndim in (None, result.ndim) else None
+        if queries != pairs[0]:
+            return None
+        lead = result.shape[:-2] if result.ndim == 4 else self.lead
+        # With fewer keys: some were dropped, as extra keys are after the normaliser.
+        return replace(self if keys == pairs[1] else self.unknown, lead=lead)
+
+
+def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Followed | None:
+    """What a tensor is after a function; None if it isn't followed further."""
+    name = getattr(func, "__name__", "").strip("_")
+    if name in _UNCHANGED:
+        return node
+    if func in PERMUTATIONS or name in _PERMUTED:
+        return _permuted(func, tensor, node, args, kwargs)
+    if name == "linear" or (name in _CONVOLUTIONS and node.at == (-2, -1) and _is_of_size_one(args, kwargs)):
+        return None if name == "linear" and -1 in node.at else node.mixed_between_heads
+    if name == "dropout":
+        training = kwargs.get("training", args[2] if len(args) > 2 else True)
+        probability = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+        return replace(node, dropout=float(probability)) if training and probability else node
+    other = next((each for each in args if each is not tensor), None)
+    factor = _factor(name, tensor, args, other)
+    if node.normaliser:
+        if node.normaliser == "relu" and factor is not None and factor > 0:
+            return replace(node, divisor=node.divisor / factor)
+        return node.unknown
+    if getattr(func, "__name__", "") in SOFTMAXES:
+        return replace(node, normaliser="softmax") if softmax_axis(tensor, args, kwargs) == node.at[1] else None
+    if name in ("relu", "sigmoid"):
+        return None if node.origin.is_map else replace(node, normaliser=name)
+    if name == "tanh" and node.cap is None and not node.added:
+        return replace(node, cap=1.0)
+    if name in _TIMES | _OVER:
+        return node.unknown if factor is None else node.times(factor)
+    if name in _PLUS | _MINUS and len(args) == 2 and not kwargs and isinstance(other, Tensor | int | float):
+        if name in _MINUS and args[0] is not tensor:
+            return node.unknown
+        table = other if isinstance(other, Tensor) else torch.full((1, 1), float(other))
+        return _plus(node, tensor, -table if name in _MINUS else table)
+    if name in ("masked_fill", "where"):
+        hidden, value = _hidden(name, tensor, args, kwargs)
+        if hidden is not None and value is not None:
+            return _plus(node, tensor, torch.zeros_like(hidden, dtype=tensor.dtype).masked_fill(hidden, value))
+    return node.unknown
+
+
+def softmax_axis(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
+    """Over which axis a softmax of a tensor sums to 1, counted from its end; None if that isn't given."""
+    axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    return (axis if axis < 0 else axis - tensor.ndim) if isinstance(axis, int) else None
+
+
+def inserted(
+    func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Followed | None:
+    """What a tensor is after a function that only inserts axes of size 1; None if that leaves both axes in their place.
+
+    Where the keys stay and the sizes leave no doubt, the queries are taken to stay too: of a single query either axis
+    of size 1 is that of the queries.
+    """
+    name = getattr(func, "__name__", "")
+    if not args or args[0] is not tensor or name not in ("unsqueeze", "__getitem__"):
+        return None
+    if name == "__getitem__" and not _inserts_only(args[1]):
+        return None
+    count = tensor.ndim
+    shape = func(torch.empty(1).expand(*range(2, count + 2)), *args[1:], **kwargs).shape
+    at = tuple(shape.index(axis + count + 2) - len(shape) for axis in node.at)
+    stays = at[1] == node.at[1] and (at[0] == node.at[0] or tensor.shape[node.at[0]] == 1)
+    return None if stays else replace(node, at=at)
+
+
+def _inserts_only(index: Any) -> bool:
+    given = index if isinstance(index, tuple) else (index,)
+    return all(each is None or each is Ellipsis or (isinstance(each, slice) and each == slice(None)) for each in given)
+
+
+def _permuted(
+    func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Followed | None:
+    """Where a function that permutes axes brings the two, as seen on a tensor whose axes have different sizes."""
+    if not args or args[0] is not tensor:
+        return None
+    count = tensor.ndim
+    shape = func(torch.empty(1).expand(*range(2, count + 2)), *args[1:], **kwargs).shape
+    row, column = (shape.index(axis + count + 2) - count for axis in node.at)
+    rest = [size for size in shape if size not in (node.at[0] + count + 2, node.at[1] + count + 2)]
+    moved = replace(node, at=(row, column))
+    # Heads that changed places with items aren't those of the queries any more.
+    return moved if rest == sorted(rest) else moved.unknown
+
+
+def _is_of_size_one(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    weight = kwargs.get("weight", args[1] if len(args) > 1 else None)
+    return isinstance(weight, Tensor) and all(size == 1 for size in weight.shape[2:])
+
+
+def is_learned(tensor: Tensor) -> bool:
+    """Whether a tensor is a parameter or a view of one."""
+    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
+
+
+def _plus(node: Followed, scores: Tensor, table: Tensor) -> Followed:
+    if node.at != (-2, -1):
+        return node.unknown
+    table = table.detach().to(scores.device)
+    table = table if table.is_floating_point() else table.to(scores.dtype)
+    return replace(node, added=(*node.added, (table, scores.shape[:-2])))
+
+
+def _hidden(
+    name: str, scores: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Tensor | None, float | None]:
+    """Which scores are replaced, and by which low number."""
+    if name == "masked_fill":
+        hidden = kwargs.get("mask", args[1] if len(args) > 1 else None)
+        value = _number(kwargs.get("value", args[2] if len(args) > 2 else None))
+    else:
+        condition, yes, no = (*args, None, None, None)[:3]
+        if not isinstance(condition, Tensor):
+            return None, None
+        hidden, value = (~condition, _number(no)) if yes is scores else (condition, _number(yes))
+    return (hidden, value) if isinstance(hidden, Tensor) and value is not None and value < -1e3 else (None, None)
+
+
+def _factor(name: str, tensor: Tensor, args: tuple[Any, ...], other: Any) -> float | None:
+    """By which number a function multiplies a tensor; None if it doesn't, or by 0."""
+    if name not in _TIMES | _OVER or not (number := _number(other)):
+        return None
+    if name in _TIMES:
+        return number
+    return 1 / number if args[0] is tensor else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return float(value)
+    return float(value) if isinstance(value, int | float) else None

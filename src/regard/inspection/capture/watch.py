@@ -1,0 +1,233 @@
+"""`regard.watch`: see the attention of any PyTorch model while it runs."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.validation import check_count
+from regard.errors import ArgumentError, RecordWarning
+from regard.inspection.capture.call import AttentionCall
+from regard.inspection.capture.encoder_padding import padding_as_outside
+from regard.inspection.capture.interception import Interception
+from regard.inspection.capture.intervene import Changes
+from regard.inspection.capture.module_names import ModuleNames
+from regard.inspection.capture.unrecorded import why_unrecorded
+from regard.inspection.explain.changes import Change, is_expressed_by_parts
+from regard.inspection.record.seen import Seen
+from regard.inspection.record.seen_layer import SeenLayer
+
+__all__ = ["NothingSeen", "PartlySeen", "intervene", "record_calls", "watch"]
+
+_ROWS = 16
+
+
+class NothingSeen(RecordWarning):
+    """A watched model ran without a call of attention that can be seen."""
+
+
+class PartlySeen(RecordWarning):
+    """A watched model has attention that isn't in the record."""
+
+
+@contextmanager
+def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()) -> Iterator[Seen]:
+    """See each call of attention that a model makes inside of the block.
+
+    Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
+    PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
+    last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values, as matrices or elementwise
+    with a sum over the keys. So models of Hugging Face and timm are seen, and your own.
+
+    Nothing is patched, nothing stays after the block, and other threads aren't seen. The queries, keys and values of
+    each call are copied as they were multiplied. Masks and biases are kept as rules, so the memory grows linearly with
+    the length. Inside of the block compiled functions run uncompiled, in all threads.
+
+    Args:
+        model: the model; its modules name the layers.
+        rows: for how many queries of each call the outputs are kept. The record is checked against them at the end of
+            the block, and again by `verify`.
+        changes: changes of the heads, such as `RemoveHead(2, 4)` or `HideKey(3)`, with whose outputs the model goes on.
+            The record has the rules as they are then; a removed head keeps its weights there.
+
+    Yields:
+        The calls, as they are made.
+
+    Warns:
+        NothingSeen: the block ended without an error, and no call was seen.
+        PartlySeen: some attention was seen, but other attention only up to its weights, or it is approximated, runs
+            inside of `torch.vmap`, or is of tensors that can't be recorded, such as those of float8.
+        RecordDiffers: what a layer gave isn't what its record gives.
+
+    Raises:
+        ArgumentError: `model` isn't a module, or `rows` is below 0; or, at the end of the block, a change applied to no
+            call.
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> with watch(layer) as seen:
+        ...     output = layer(torch.randn(1, 5, 8))
+        >>> seen.names, seen[0].weights().shape, seen.verify()["self_attn"] < 1e-5
+        (['self_attn'], torch.Size([1, 2, 5, 5]), True)
+    """
+    with record_calls(model, rows=rows, changes=changes) as seen:
+        yield seen
+    if not seen.layers:
+        warnings.warn(seen.nothing, NothingSeen, stacklevel=3)
+
+
+@contextmanager
+def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()) -> Iterator[Seen]:
+    """`watch` without a warning if nothing was seen, for models that may have no attention."""
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"`model` must be a torch.nn.Module, but is {type(model).__name__}.")
+    check_count("rows", rows, "a number of queries", least=0)
+    seen, names = Seen(), ModuleNames(model)
+    change = Changes(names, changes) if changes else None
+    unrecorded: dict[str, str] = {}
+
+    def add(call: AttentionCall, result: Any) -> None:
+        name = names.current()
+        if name is None:
+            return
+        if why := why_unrecorded(call):
+            unrecorded[name] = why
+            return
+        layer = _layer(name, call, result, rows)
+        if change is not None and change.applied:
+            layer.notes.append(f"Changed: {'; '.join(map(str, change.applied))}.")
+            layer.removed = not all(is_expressed_by_parts(each, call) for each in change.applied)
+        seen.layers.append(layer)
+
+    interception = Interception(add, names.current, change)
+    with padding_as_outside(model), interception:
+        yield seen
+    seen.check()
+    unrecorded |= interception.unrecorded
+    said = _missed(interception.missed), _unrecorded(unrecorded), _approximated(names.approximations)
+    missed = " ".join(filter(None, said))
+    if not seen.layers:
+        seen.nothing = missed or _found_instead(model, interception.calls)
+    elif missed:
+        warnings.warn(missed, PartlySeen, stacklevel=3)
+    if change is not None:
+        change.check(seen.nothing)
+
+
+def intervene(model: nn.Module, *changes: Change, rows: int = _ROWS) -> AbstractContextManager[Seen]:
+    """Change attention inside of the block: `watch` with changes.
+
+    Example:
+        >>> from regard.inspection import RemoveHead
+        >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> with intervene(layer, RemoveHead(layer=1, head=2)) as seen:
+        ...     output = layer(torch.randn(1, 5, 8))
+        >>> seen[0].notes
+        ['Changed: remove head 2 of layer 1.']
+    """
+    return watch(model, rows=rows, changes=changes)
+
+
+def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
+    """A record of a call. Queries, keys and values are copied, because models change tensors in place; the tensors of
+    parts aren't, because layers share them.
+    """
+    count = call.query.shape[2]
+    # Copies of inference tensors that are made outside of inference mode are normal ones.
+    with torch.inference_mode(False), torch.no_grad():
+        which = torch.linspace(0, max(count - 1, 0), min(rows, count), device=call.query.device).long()
+        query, key, value = _copied_together(call.query, call.key, call.value)
+        parts = call.parts
+        return SeenLayer(
+            name,
+            call.function,
+            query,
+            key,
+            value,
+            parts.get("score", "scaled_dot"),
+            parts.get("weights", "softmax"),
+            parts.get("mask"),
+            parts.get("position"),
+            call.dropout,
+            which,
+            _copied(call.outputs(result, which)),
+            _copied_projection(call),
+            list(call.notes),
+        )
+
+
+def _copied_projection(call: AttentionCall) -> tuple[Tensor, Tensor | None] | None:
+    if call.projection is None:
+        return None
+    weight, bias = call.projection
+    return _copied(weight), None if bias is None else _copied(bias)
+
+
+def _copied_together(*tensors: Tensor) -> list[Tensor]:
+    """Copies in one block of memory: smaller ones lie scattered in the heap, whose gaps then add half as much again."""
+    first = tensors[0]
+    if any((each.dtype, each.device) != (first.dtype, first.device) for each in tensors):
+        return [_copied(each) for each in tensors]
+    sizes = [each.numel() for each in tensors]
+    block = torch.empty(sum(sizes), dtype=first.dtype, device=first.device)
+    copies = [part.view(each.shape) for part, each in zip(block.split(sizes), tensors, strict=True)]
+    return [copy.copy_(each) for copy, each in zip(copies, tensors, strict=True)]
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _missed(modules: list[str]) -> str:
+    """That the attention of some modules isn't in the record, as a sentence; "" if there are none."""
+    if not modules:
+        return ""
+    return (
+        f"Attention in {_named(modules)} was seen up to its weights, but how they are multiplied by values isn't "
+        "recognised, so it isn't in the record."
+    )
+
+
+def _unrecorded(modules: Mapping[str, str]) -> str:
+    """That the attention of some modules can't be recorded, as sentences; "" if there are none."""
+    alike: dict[str, list[str]] = {}
+    for name, why in modules.items():
+        alike.setdefault(why, []).append(name)
+    return " ".join(f"Attention in {_named(names)} isn't in the record: {why}." for why, names in alike.items())
+
+
+def _approximated(modules: Mapping[str, str]) -> str:
+    """That some modules only approximate attention, as a sentence; "" if there are none."""
+    if not modules:
+        return ""
+    return (
+        f"Attention in {_named(list(modules))} is approximated by {', '.join(sorted(set(modules.values())))}, without "
+        "a weight for each pair of vectors, so it isn't in the record. Train with approximation 'none' to see weights."
+    )
+
+
+def _named(modules: list[str]) -> str:
+    return ", ".join(each or "the model itself" for each in modules[:6]) + (" and others" if len(modules) > 6 else "")
+
+
+def _found_instead(model: nn.Module, calls: int) -> str:
+    """Why nothing was seen, as a sentence."""
+    kinds = sorted({type(each).__name__ for each in model.modules() if next(each.children(), None) is None})
+    named = ", ".join(kinds[:6]) + (" and others" if len(kinds) > 6 else "")
+    if any(isinstance(each, torch.jit.ScriptModule) for each in model.modules()):
+        return "No attention was seen: the model was compiled by torch.jit, whose calls can't be intercepted."
+    if not calls:
+        return "No attention was seen: PyTorch wasn't called in this thread. Run the model inside of the block."
+    implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
+    if isinstance(implementation, str) and "flash" in implementation:
+        return (
+            f"No attention was seen: the model calls {implementation!r}, a kernel outside of PyTorch. Load it with "
+            "attn_implementation='sdpa'."
+        )
+    return (
+        f"No attention was seen in {calls:,} calls of PyTorch's functions. The model is built of {named}. Weights are "
+        "recognised where they are multiplied by values after a softmax, relu or sigmoid over the last axis."
+    )

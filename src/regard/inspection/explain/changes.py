@@ -1,0 +1,325 @@
+"""Changes of attention: remove a head, make it uniform, hide a key or a pair, scale the temperature.
+
+A change is written in the terms of the operator, so it holds for every score, normaliser, mask and position. Its memory
+is linear where that of the call is.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from regard.attention import Bias, Dot, Softmax, attend
+from regard.attention.masks import Pairs, as_mask
+from regard.attention.positions import POSITIONS, Both
+from regard.errors import ArgumentError
+from regard.inspection.capture.by_hand.rules import AsScores
+from regard.inspection.capture.call import AttentionCall
+from regard.inspection.explain.change_parts import Hidden, Scaled, Where, Zeroed
+from regard.inspection.record.seen_layer import SeenLayer
+
+__all__ = [
+    "Change",
+    "HideKey",
+    "HideKeys",
+    "HidePair",
+    "Layer",
+    "RemoveHead",
+    "Temperature",
+    "UniformHead",
+    "UniformRow",
+    "can_be_hidden_from",
+    "is_expressed_by_parts",
+    "unchanged_parts",
+]
+
+
+Layer = int | str | tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the heads of some calls of attention.
+
+    Layers, heads, queries and keys are counted from 1, and None stands for all. Layers are counted in the order in
+    which they run; a layer may be given by the name of its module too, or of a module around it, and several layers as
+    a tuple. Queries and keys are counted as the model sees them, special tokens and padding included.
+    """
+
+    numbers: ClassVar[tuple[str, ...]] = ("head", "query", "key")
+
+    def __post_init__(self) -> None:
+        for name in ("layer", *self.numbers):
+            number = getattr(self, name, None)
+            several = number if name == "layer" and isinstance(number, tuple) and number else (number,)
+            if number is None or all(_is_number(each) or (name == "layer" and _is_name(each)) for each in several):
+                continue
+            kinds = "a number from 1, the name of a module or a tuple of them" if name == "layer" else "a number from 1"
+            raise ArgumentError(f"`{name}` of {type(self).__name__} must be {kinds}, but is {number!r}.")
+
+    def in_layer(self, number: int, name: str) -> bool:
+        """Whether the change is one of this layer."""
+        layer: Layer | None = getattr(self, "layer", None)
+        several = layer if isinstance(layer, tuple) else (layer,)
+        return any(
+            each is None or each == number or (isinstance(each, str) and f"{name}.".startswith(f"{each}."))
+            for each in several
+        )
+
+    def where(self, item: int | None = None) -> Where:
+        """The pairs that change, in one item of the batch or in all."""
+        numbers = {name: getattr(self, name, None) for name in self.numbers}
+        return Where(item, **{name: None if each is None else each - 1 for name, each in numbers.items()})
+
+    def missing(self, call: AttentionCall | SeenLayer) -> str:
+        """The first of `numbers` that the call doesn't have; "" if it has all."""
+        sizes = (call.query.shape[1], call.query.shape[2], call.key.shape[2])
+        given = ((name, getattr(self, name, None), size) for name, size in zip(self.numbers, sizes, strict=True))
+        return next((name for name, number, size in given if number is not None and number > size), "")
+
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        """The parts that the call has then; None if no parts express the change, and `heads` does."""
+        return None
+
+    def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
+        """The outputs (batch, head, query, feature) then, given those of the parts."""
+        return outputs
+
+
+@dataclass(frozen=True)
+class RemoveHead(Change):
+    """Replace the outputs of a head by zeros or by their mean.
+
+    Args:
+        layer, head: which one.
+        by: "zero", or "mean", over the queries of each item, padding included.
+
+    Raises:
+        ArgumentError: a number is below 1, or `by` has another name.
+    """
+
+    layer: Layer | None
+    head: int | None
+    by: str = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.by not in ("zero", "mean"):
+            raise ArgumentError(f"`by` of RemoveHead must be 'zero' or 'mean', but is {self.by!r}.")
+
+    def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
+        mean = outputs.mean(2, keepdim=True) if self.by == "mean" else outputs.new_zeros(())
+        return torch.where(where.rows(outputs), mean, outputs)
+
+    def __str__(self) -> str:
+        how = "" if self.by == "zero" else ", replaced by its mean"
+        return f"remove {_place(self.layer, self.head)}{how}"
+
+
+@dataclass(frozen=True)
+class _Uniform(Change):
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        parts = _rule(call, self)
+        if _is_softmax(parts.get("weights", "softmax")):
+            return {**parts, "position": _then(parts.get("position"), Zeroed(where))}
+        return None
+
+    def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
+        if _is_softmax(call.parts.get("weights", "softmax")) or isinstance(call.parts["weights"], AsScores):
+            return outputs
+        # For other normalisers equal scores needn't give weights that sum to 1.
+        position = _then(call.parts.get("position"), Zeroed(where))
+        parts = {**call.parts, "weights": "softmax", "position": position}
+        uniform = attend(call.query, call.key, call.value, **parts, dropout=call.dropout)
+        return torch.where(where.rows(outputs), uniform, outputs)
+
+
+@dataclass(frozen=True)
+class UniformHead(_Uniform):
+    """Give equal weights, in one head, to all keys that a query may attend to; see `Change` for the arguments."""
+
+    layer: Layer | None
+    head: int | None
+
+    def __str__(self) -> str:
+        return f"make {_place(self.layer, self.head)} uniform"
+
+
+@dataclass(frozen=True)
+class UniformRow(_Uniform):
+    """Give equal weights to all keys that one query may attend to; see `Change` for the arguments."""
+
+    query: int
+    layer: Layer | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        return f"make query {self.query} uniform in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class _Hide(Change):
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        parts = _rule(call, self)
+        hidden, mask = Hidden(where), parts.get("mask")
+        return {**parts, "mask": hidden if mask is None else as_mask(mask) & hidden}
+
+
+@dataclass(frozen=True)
+class HideKey(_Hide):
+    """Hide a key from all queries; see `Change` for the arguments."""
+
+    key: int
+    layer: Layer | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        return f"hide key {self.key} in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class HideKeys(_Hide):
+    """Hide several keys that follow each other, such as the frames of a word that was spoken, from all queries.
+
+    Args:
+        first, last: the first key and the last one.
+        layer, head: see `Change`.
+
+    Raises:
+        ArgumentError: a number is below 1, or the last key comes before the first.
+    """
+
+    numbers: ClassVar[tuple[str, ...]] = ("head", "first", "last")
+
+    first: int
+    last: int
+    layer: Layer | None = None
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.last < self.first:
+            raise ArgumentError(f"`last` of HideKeys must be {self.first} or more, as `first` is, but is {self.last}.")
+
+    def where(self, item: int | None = None) -> Where:
+        """The pairs that change, in one item of the batch or in all."""
+        return Where(item, None if self.head is None else self.head - 1, key=range(self.first - 1, self.last))
+
+    def missing(self, call: AttentionCall | SeenLayer) -> str:
+        """The first of `numbers` that the call doesn't have; "" if it has all."""
+        if self.head is not None and self.head > call.query.shape[1]:
+            return "head"
+        keys = call.key.shape[2]
+        return "first" if self.first > keys else "last" if self.last > keys else ""
+
+    def __str__(self) -> str:
+        return f"hide keys {self.first} to {self.last} in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class HidePair(_Hide):
+    """Hide a key from one query; see `Change` for the arguments."""
+
+    query: int
+    key: int
+    layer: Layer | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        return f"hide key {self.key} from query {self.query} in {_place(self.layer, self.head)}"
+
+
+@dataclass(frozen=True)
+class Temperature(Change):
+    """Divide the scores, biases included, by a number before they are normalised.
+
+    Args:
+        factor: above 0. Below 1 it sharpens the weights, above 1 it flattens them.
+        layer, head: see `Change`.
+
+    Raises:
+        ArgumentError: the factor isn't above 0.
+    """
+
+    factor: float
+    layer: Layer | None = None
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        right = isinstance(self.factor, int | float) and not isinstance(self.factor, bool)
+        if not right or not 0 < self.factor < math.inf:
+            raise ArgumentError(f"`factor` of Temperature must be a number above 0, but is {self.factor!r}.")
+
+    def parts(self, call: AttentionCall, where: Where) -> dict[str, Any] | None:
+        parts = _rule(call, self)
+        return {**parts, "position": _then(parts.get("position"), Scaled(where, 1 / self.factor))}
+
+    def __str__(self) -> str:
+        return f"temperature x {self.factor:g} in {_place(self.layer, self.head)}"
+
+
+def is_expressed_by_parts(change: Change, call: AttentionCall) -> bool:
+    """Whether the parts of a call express a change."""
+    return change.parts(call, change.where()) is not None
+
+
+def can_be_hidden_from(layer: AttentionCall | SeenLayer) -> bool:
+    """Whether keys can be hidden in a layer: not if its weights are a table that no softmax made."""
+    table = layer.parts.get("weights")
+    return not isinstance(table, AsScores) or (table.normaliser == "softmax" and not layer.dropout)
+
+
+def unchanged_parts(call: AttentionCall) -> dict[str, Any]:
+    """Parts that say the same as those of a call in the form that changes have, to see their rounding error."""
+    nowhere = Where(key=-1)
+    mask = as_mask(call.parts.get("mask")) & Hidden(nowhere)
+    return {**call.parts, "mask": mask, "position": _then(call.parts.get("position"), Scaled(nowhere, 1.0))}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _place(layer: Layer | None, head: int | None) -> str:
+    several = isinstance(layer, tuple)
+    where = "all layers" if layer is None else f"layers {', '.join(map(str, layer))}" if several else f"layer {layer}"
+    return f"all heads of {where}" if head is None else f"head {head} of {where}"
+
+
+def _is_softmax(normaliser: Any) -> bool:
+    return normaliser == "softmax" if isinstance(normaliser, str) else isinstance(normaliser, Softmax)
+
+
+def _then(position: Any, last: Any) -> Any:
+    """The position scheme, and then another one."""
+    if isinstance(position, str):
+        position = POSITIONS[position]()
+    position = position.part() if hasattr(position, "part") else position
+    return last if position is None else Both(position, last)
+
+
+def _rule(call: AttentionCall, change: Change) -> dict[str, Any]:
+    """The parts, in which a table of the weights of a softmax is one of scores, which can be changed.
+
+    Raises:
+        ArgumentError: it is a table of weights that are made in another way.
+    """
+    table = call.parts.get("weights")
+    if not isinstance(table, AsScores):
+        return call.parts
+    weights: Tensor = call.parts["position"].table
+    if not can_be_hidden_from(call):
+        raise ArgumentError(
+            f"{change} can't be computed: the weights of this layer follow no known rule, and how they would change "
+            "isn't known. Heads can be removed."
+        )
+    shown = weights > 0
+    scores = torch.where(shown, weights, 1.0).float().log()
+    return {"score": Dot(), "weights": "softmax", "mask": Pairs(shown), "position": Bias(scores)}

@@ -1,0 +1,251 @@
+"""What changes of attention do to what a model says: its measure before and after each change."""
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.inspection.capture.intervene import changed
+from regard.inspection.explain.changes import Change, HideKey, RemoveHead
+from regard.inspection.explain.differences import largest, largest_difference
+from regard.inspection.record.seen import Seen
+
+__all__ = ["Effect", "OneByOne", "all_heads", "all_keys", "effects"]
+
+Measured = float | Tensor
+_ROUNDING = 16 * torch.finfo(torch.float32).eps
+
+
+class OneByOne(UserWarning):
+    """Changes were measured one by one, because the model doesn't let a batch have several."""
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a change does.
+
+    Attributes:
+        change: the change.
+        before, after: the measure without it and with it: a number, or a tensor of numbers.
+        rounding: the difference that computing attention in another way makes already.
+    """
+
+    change: Change
+    before: Measured
+    after: Measured
+    rounding: float = 0.0
+
+    @property
+    def difference(self) -> Measured:
+        """After minus before."""
+        return self.after - self.before
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether nothing changed, or no more than by rounding."""
+        before, after = torch.as_tensor(self.before), torch.as_tensor(self.after)
+        # Of several numbers the largest counts: the error of a small one comes from what cancelled.
+        slack = self.rounding + _ROUNDING * max(largest(before), largest(after))
+        return largest_difference(before, after) <= slack
+
+    def __str__(self) -> str:
+        what = str(self.change)
+        what = what[:1].upper() + what[1:]
+        if self.unchanged:
+            return f"{what}: nothing changed ({_shown(self.before)})."
+        if isinstance(self.difference, Tensor):
+            return f"{what}: {_shown(self.before)} became {_shown(self.after)}."
+        return f"{what}: {self.before:.4g} became {self.after:.4g} ({self.difference:+.4g})."
+
+
+def effects(
+    model: nn.Module,
+    run: Callable[..., Any],
+    measure: Callable[[Any], Any],
+    changes: Sequence[Change],
+    *,
+    inputs: Any = None,
+    batch: int = 32,
+) -> tuple[Effect, ...]:
+    """Measure what changes of attention do to what a model says. The model must be in evaluation mode.
+
+    With `inputs` several changes are measured in one run: the inputs are repeated, and each change acts on one item of
+    the batch. If the model doesn't keep items apart by the first axis, the changes are measured one by one.
+
+    Args:
+        model: any model that `regard.watch` sees.
+        run: runs the model: `run()`, or `run(inputs)`. It may run it on a whole data set.
+        measure: maps what `run` returned to a number or a tensor of numbers, such as a label's probability or the loss.
+            With `inputs`, to one for each item of the batch, along the first axis.
+        changes: the changes, such as those of `all_heads`; each is measured by itself.
+        inputs: tensors whose first axis is of size 1, in dicts, lists, tuples or dataclasses.
+        batch: the most changes in one run.
+
+    Raises:
+        ArgumentError: a change applies to nothing, weights are dropped at random, or the measure gives something else.
+
+    Warns:
+        OneByOne: there are inputs, but the model doesn't let a batch have several changes.
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> vectors = torch.randn(1, 5, 8)
+        >>> found = effects(layer, lambda: layer(vectors), lambda output: output[0, 0], [RemoveHead(1, 2), HideKey(4)])
+        >>> [each.unchanged for each in found]
+        [False, False]
+    """
+    changes = tuple(changes)
+    if not isinstance(batch, int) or batch < 1:
+        raise ArgumentError(f"`batch` must be a number of changes, 1 or more, but is {batch!r}.")
+    with torch.no_grad():
+        if inputs is None:
+            return _one_by_one(model, run, lambda output: _number(measure(output)), changes)
+        single = _one_by_one_of(model, run, measure, inputs)
+        try:
+            return _batched(model, run, measure, changes, inputs, batch, single)
+        except _NotBatched as reason:
+            warnings.warn(f"The changes are measured one by one: {reason}", OneByOne, stacklevel=2)
+        return single(changes)
+
+
+def all_heads(seen: Seen, by: str = "zero") -> tuple[RemoveHead, ...]:
+    """The removal of each head of each layer that was seen."""
+    heads = {layer.name: layer.heads for layer in seen}
+    return tuple(
+        RemoveHead(number, head, by) for number, count in enumerate(heads.values(), 1) for head in range(1, count + 1)
+    )
+
+
+def all_keys(seen: Seen) -> tuple[HideKey, ...]:
+    """The hiding of each key, in all layers that were seen."""
+    return tuple(HideKey(key) for key in range(1, max((each.key.shape[2] for each in seen), default=0) + 1))
+
+
+class _NotBatched(Exception):
+    """Why several changes can't be measured in one run, as a sentence."""
+
+
+def _one_by_one_of(
+    model: nn.Module, run: Callable[..., Any], measure: Callable[[Any], Any], inputs: Any
+) -> Callable[[Sequence[Change]], tuple[Effect, ...]]:
+    return lambda changes: _one_by_one(
+        model, lambda: run(inputs), lambda output: _number(_rows(measure(output), 1)[0]), changes
+    )
+
+
+def _one_by_one(
+    model: nn.Module, run: Callable[[], Any], measure: Callable[[Any], Measured], changes: Sequence[Change]
+) -> tuple[Effect, ...]:
+    before = measure(run())
+    with changed(model, (), always=True) as nothing:
+        again = measure(run())
+    if nothing.dropout:
+        raise ArgumentError("`model` must not drop weights at random: call its eval() first.")
+    found = []
+    for change in changes:
+        with changed(model, [change]):
+            found.append(Effect(change, before, measure(run()), _rounding(model, before, again)))
+    return tuple(found)
+
+
+def _batched(
+    model: nn.Module,
+    run: Callable[..., Any],
+    measure: Callable[[Any], Any],
+    changes: Sequence[Change],
+    inputs: Any,
+    batch: int,
+    single: Callable[[Sequence[Change]], tuple[Effect, ...]],
+) -> tuple[Effect, ...]:
+    before = _number(_rows(measure(run(inputs)), 1)[0])
+    found: list[Effect] = []
+    for first in range(0, len(changes), batch):
+        some = changes[first : first + batch]
+        count = len(some) + 1
+        try:
+            # The first item isn't changed, but computed in the same way: it shows the error of rounding.
+            with changed(model, some, items=range(1, count), always=True) as applied:
+                given = measure(run(_repeated(inputs, count)))
+        except (RuntimeError, IndexError) as error:
+            raise _NotBatched(f"the model doesn't run with a batch of {count} ({error}).") from error
+        if applied.dropout:
+            raise ArgumentError("`model` must not drop weights at random: call its eval() first.")
+        if applied.batches != {count}:
+            sizes = ", ".join(map(str, sorted(applied.batches)))
+            raise _NotBatched(f"its attention has batches of {sizes} where its inputs have one of {count}.")
+        rows = [_number(row) for row in _rows(given, count)]
+        rounding = _rounding(model, before, rows[0])
+        found += [Effect(change, before, row, rounding) for change, row in zip(some, rows[1:], strict=True)]
+    if found:
+        # The axis of the right size may still not be the items'.
+        most = max(found, key=lambda each: largest(torch.as_tensor(each.difference)))
+        alone = single([most.change])[0]
+        gap = largest_difference(torch.as_tensor(alone.after), torch.as_tensor(most.after))
+        size = largest(torch.as_tensor(most.difference))
+        if gap > 1e-3 * size + 4 * (most.rounding + alone.rounding) + 1e-6:
+            raise _NotBatched("an item's result depends on the other items of the batch.")
+    return tuple(found)
+
+
+def _number(value: Any) -> Measured:
+    """A measure as a float, or as a tensor in float64 on the CPU."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, Tensor) or value.is_complex() or not value.numel():
+        raise ArgumentError(f"`measure` must give a number or a tensor of numbers, but gave {type(value).__name__}.")
+    wide = value.detach().cpu().double()
+    return float(wide) if wide.numel() == 1 else wide
+
+
+def _rows(value: Any, count: int) -> Tensor:
+    if not isinstance(value, Tensor) or not value.ndim or len(value) != count:
+        gave = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise ArgumentError(
+            f"`measure` must give a tensor with a number for each of {count} items along its first axis, but gave "
+            f"{gave}. Leave `inputs` out to measure one number for all."
+        )
+    return value
+
+
+def _rounding(model: nn.Module, before: Measured, again: Measured) -> float:
+    """What rounding changes: four times what a change of nothing did, since errors differ from change to change.
+
+    In half precision a single run tells little, so there it is at least one unit in the last place.
+    """
+    before, again = torch.as_tensor(before), torch.as_tensor(again)
+    gap = 4 * largest_difference(before, again)
+    epsilons = (torch.finfo(each.dtype).eps for each in model.parameters() if each.is_floating_point())
+    coarsest = max((each for each in epsilons if each > _ROUNDING), default=0.0)
+    rounding = gap + coarsest * largest(before)
+    return rounding if math.isfinite(rounding) else 0.0
+
+
+def _repeated(inputs: Any, count: int) -> Any:
+    """The inputs with each tensor repeated along its first axis."""
+    if isinstance(inputs, Tensor):
+        if not inputs.ndim or len(inputs) != 1:
+            raise ArgumentError(
+                f"`inputs` must hold tensors whose first axis is of size 1, but holds one of {tuple(inputs.shape)}."
+            )
+        return inputs.expand(count, *inputs.shape[1:]).clone()
+    if isinstance(inputs, Mapping):
+        return {name: _repeated(each, count) for name, each in inputs.items()}
+    if isinstance(inputs, list | tuple):
+        repeated = [_repeated(each, count) for each in inputs]
+        return repeated if isinstance(inputs, list) else tuple(repeated)
+    if dataclasses.is_dataclass(inputs) and not isinstance(inputs, type):
+        fields = (each.name for each in dataclasses.fields(inputs) if each.init)
+        return dataclasses.replace(inputs, **{name: _repeated(getattr(inputs, name), count) for name in fields})
+    return inputs
+
+
+def _shown(value: Measured) -> str:
+    if not isinstance(value, Tensor):
+        return f"{value:.4g}"
+    return f"{value.numel()} numbers of mean {float(value.mean()):.4g}"

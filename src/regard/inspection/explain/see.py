@@ -1,0 +1,196 @@
+"""What a model says about one input, what it attended to, and what changes if an item or a head is taken away."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.inspection.capture.watch import record_calls
+from regard.inspection.cases.case import Case
+from regard.inspection.explain.changes import Change, HideKey, HideKeys, RemoveHead, can_be_hidden_from
+from regard.inspection.explain.effects import Effect, OneByOne, effects
+from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
+from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.record.seen import Seen
+
+__all__ = ["MOST_CHANGES", "see"]
+
+MOST_CHANGES = 300
+"""More items than that are only hidden if effects are asked for; nor are heads removed, if both are more than that."""
+
+# Changes in one run, after which the progress moves on.
+_TOGETHER = 32
+
+
+def see(
+    case: Case, *, effects: bool | None = None, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Record:
+    """Run a model on one input, and record what it says, what it attended to and what mattered.
+
+    What mattered is measured: each item is hidden from all queries, in all layers, and each head is removed, one at a
+    time, and the model runs again.
+
+    Args:
+        case: the model and its input.
+        effects: whether to measure what mattered; None: hide the items if they are at most 300, and remove the heads if
+            both are together.
+        progress: called with how many changes have been measured, and how many there are.
+
+    Raises:
+        ArgumentError: the model attends to something else than the items.
+
+    Example:
+        >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> items, places = ("a", "b", "c"), (("a", 0), ("b", 1), ("c", 2))
+        >>> case = Case("toy", layer, torch.randn(1, 3, 8), layer, lambda output: output, "vectors", items, places)
+        >>> record = see(case)
+        >>> len(record.layers), len(record.outcomes.hidden), len(record.outcomes.removed[0])
+        (1, 3, 2)
+    """
+    with torch.no_grad(), record_calls(case.module) as seen:
+        before = case.predict(case.run(case.inputs)).double()
+    if before.ndim != 3 or before.shape[:2] != (1, len(case.places)):
+        raise ArgumentError(
+            f"`predict` must give (1, {len(case.places)}, class), one row for each place, but gave "
+            f"{tuple(before.shape)}."
+        )
+    layers, pooling, encoder, decoder = case.layers_of(seen)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
+    removable = (*encoder, *decoder, *layers)
+    heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in removable]
+    hidden, unknown = _hidings(case, seen, numbers) if layers or pooling is not None else ([], [])
+    every = list(dict.fromkeys(each for layer in heads for each in layer))
+    asked: list[Change] = []
+    if effects or (effects is None and len(hidden) <= MOST_CHANGES):
+        asked += hidden
+    if effects or (effects is None and len(hidden) + len(every) <= MOST_CHANGES):
+        asked += every
+    measured: dict[Change, tuple[Outcome, ...]] = {}
+    for effect in _measured(case, before[0], asked, progress) if asked else ():
+        measured[effect.change] = _outcomes(case, before[0], effect)
+    outcomes = Outcomes(
+        case.kind,
+        case.form,
+        tuple(_places(case, before[0])),
+        tuple(measured[each] for each in hidden if each in measured),
+        tuple(tuple(measured[each] for each in layer) for layer in heads if layer[0] in measured),
+        case.chosen,
+        " ".join(filter(None, (case.note, _note(unknown)))) if asked else "",
+    )
+    own = [place for place in outcomes.places if place.query is not None]
+    queries = case.items if case.queries is None else case.queries
+    each = [place.query for place in own] == list(range(len(queries)))
+    return Record(
+        case.items,
+        tuple(place.label for place in own) if each and case.kind != "vectors" else (),
+        tuple(place.score for place in own if place.score is not None) if each else (),
+        layers,
+        case.name,
+        queries=case.queries,
+        encoder=encoder,
+        decoder=decoder,
+        previous=case.previous,
+        pooling=pooling,
+        noun=case.noun,
+        grid=case.grid,
+        seen=seen,
+        outcomes=outcomes,
+        input=case.input,
+    )
+
+
+def _hidings(case: Case, seen: Seen, numbers: dict[str, int]) -> tuple[list[Change], list[str]]:
+    """The change that hides each item, and the names of the modules in which it can't be hidden."""
+    hidden = [case.hide(key) for key in range(1, len(case.items) + 1)]
+    own = [each for each in hidden if isinstance(each, HideKey | HideKeys)]
+    if len(own) < len(hidden):
+        return hidden, []
+    calls = [each for each in seen if own[0].in_layer(numbers[each.name], each.name)]
+    unknown = [each.name for each in calls if not can_be_hidden_from(each)]
+    if not unknown:
+        return hidden, []
+    known = tuple(number for name, number in numbers.items() if name in {each.name for each in calls} - {*unknown})
+    return [replace(each, layer=known) for each in own] if known else [], unknown
+
+
+def _note(unknown: Sequence[str]) -> str:
+    """What couldn't be measured in the layers of these names."""
+    if not unknown:
+        return ""
+    named = ", ".join(dict.fromkeys(unknown))
+    return f"Items couldn't be hidden in {named}: how its weights come about isn't known."
+
+
+def _removal(layer: LayerRecord, head: int, numbers: dict[str, int]) -> RemoveHead:
+    """The removal of a head of a layer, whose heads may be those of several calls."""
+    for call in layer.calls:
+        if head < call.heads:
+            return RemoveHead(numbers[call.name], head + 1)
+        head -= call.heads
+    raise ArgumentError(f"`head` must be one of {layer.heads}.")
+
+
+def _measured(
+    case: Case, before: Tensor, changes: Sequence[Change], progress: Callable[[int, int], None]
+) -> Iterator[Effect]:
+    inputs = case.inputs if case.batched else None
+
+    def run(given: object = case.inputs) -> object:
+        return case.run(given)
+
+    def measure(output: object) -> Tensor:
+        now = _compared(case, before, case.predict(output))
+        return now if case.batched else now[0]
+
+    for first in range(0, len(changes), _TOGETHER):
+        progress(first, len(changes))
+        with warnings.catch_warnings():
+            # That they are measured one by one says nothing about the result.
+            warnings.simplefilter("ignore", OneByOne)
+            yield from effects(case.module, run, measure, changes[first : first + _TOGETHER], inputs=inputs)
+    progress(len(changes), len(changes))
+
+
+def _compared(case: Case, before: Tensor, after: Tensor) -> Tensor:
+    """For each item of the batch and each place: the change, and for labels the best class and its probability."""
+    after = after.double()
+    if case.kind == "labels":
+        best = after.max(-1)
+        first = _answers(case, before).unsqueeze(-1)
+        kept = (after.gather(-1, first.expand(len(after), -1, 1)) - before.gather(-1, first)).squeeze(-1)
+        return torch.stack([kept, best.indices.double(), best.values], -1)
+    if case.kind == "numbers":
+        return after - before
+    size = before.norm(dim=-1).clamp(min=torch.finfo(torch.float32).tiny)
+    return ((after - before).norm(dim=-1) / size).unsqueeze(-1)
+
+
+def _outcomes(case: Case, before: Tensor, effect: Effect) -> tuple[Outcome, ...]:
+    rows = torch.as_tensor(effect.after).reshape(len(case.places), -1)
+    # What only rounding changed is no change.
+    found = torch.as_tensor(effect.before).reshape(rows.shape) if effect.unchanged else rows
+    if case.kind == "labels":
+        return tuple(Outcome(case.classes(int(best)), score, change) for change, best, score in found.tolist())
+    if case.kind == "numbers":
+        return tuple(
+            Outcome(f"{number + change:.4g}", None, change)
+            for number, (change,) in zip(before[:, 0].tolist(), found.tolist(), strict=True)
+        )
+    return tuple(Outcome("", None, change) for (change,) in found.tolist())
+
+
+def _places(case: Case, before: Tensor) -> Iterator[Place]:
+    answers = _answers(case, before).tolist() if case.kind == "labels" else [0] * len(before)
+    for (name, query), row, answer in zip(case.places, before.tolist(), answers, strict=True):
+        if case.kind == "labels":
+            yield Place(name, query, case.classes(answer), row[answer])
+        else:
+            yield Place(name, query, f"{row[0]:.4g}" if case.kind == "numbers" else "", None)
+
+
+def _answers(case: Case, before: Tensor) -> Tensor:
+    """The number of the class at each place."""
+    return before.argmax(-1) if case.answers is None else torch.tensor(case.answers, device=before.device)

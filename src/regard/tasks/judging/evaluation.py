@@ -1,0 +1,168 @@
+"""Evaluations: a score with its confidence interval, and other figures for each kind of target."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.tasks.judging.calibration import Calibration
+from regard.tasks.judging.intervals import Interval, interval_of_share, resampled
+from regard.tasks.judging.measure import ACCURACY
+from regard.tasks.targets import Target
+
+__all__ = ["Evaluation", "LabelScore", "evaluate_predictions", "saved_evaluation"]
+
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class LabelScore:
+    """Precision, recall and their harmonic mean for one label, and how often it truly occurs."""
+
+    precision: float
+    recall: float
+    f1: float
+    examples: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The result of a model's `evaluate`.
+
+    Args:
+        measure: the name of the measure.
+        score: its value.
+        interval: its 95 % confidence interval; None if there are too few examples.
+        method: the method of the interval, and the units that it resamples or counts: examples; for a tagger sources,
+            or the items of a single source.
+        examples: the number of evaluated examples, those with a known target; for a tagger, of items.
+        sources: for a tagger, the number of sources that these items are from; else None.
+        macro_f1: the mean F1 over the labels that occur among the targets; None for targets that aren't labels.
+        labels: for a tagger of labels, label -> `LabelScore` of the labels that occur, the most frequent first.
+        confusions: (true label, predicted label, count), the most frequent first; for labels only.
+        roc_auc: for a tagger with two labels, the area under the ROC curve: of two items with different labels, the
+            probability that the one with the second label (in alphabetical order) has the higher score for it. None for
+            other models, and if all items have the same label.
+        out_of_vocabulary: for a tagger of words, the number of words that don't occur in training; else None.
+        out_of_vocabulary_accuracy: the accuracy on these words; None if there are none.
+        more: further figures by name, such as the chrF of translations.
+        r2: for numbers, the coefficient of determination: 1 is perfect, 0 is as good as always predicting the mean, and
+            less is worse. None for other targets, and if all true numbers are equal.
+        spearman: for numbers, Spearman's rank correlation with the true numbers: 1 for the same order, -1 for the
+            reverse order. None for other targets, and if all true or all predicted numbers are equal.
+        calibration: the calibration of the probabilities; None for predictions without probabilities.
+        empty: the number of empty sources, which have no prediction.
+        seconds: the time for prediction, without the evaluation; None if it wasn't measured.
+    """
+
+    measure: str
+    score: float
+    interval: Interval
+    method: str
+    examples: int
+    sources: int | None = None
+    macro_f1: float | None = None
+    labels: Mapping[str, LabelScore] = field(default_factory=dict)
+    confusions: tuple[tuple[str, str, int], ...] = ()
+    roc_auc: float | None = None
+    out_of_vocabulary: int | None = None
+    out_of_vocabulary_accuracy: float | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    r2: float | None = None
+    spearman: float | None = None
+    calibration: Calibration | None = None
+    empty: int = 0
+    seconds: float | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """The score, if it is an accuracy.
+
+        Raises:
+            AttributeError: the score is another measure.
+        """
+        if self.measure != ACCURACY.name:
+            raise AttributeError(f"this evaluation has no accuracy: its score is the {self.measure}")
+        return self.score
+
+    def to_json(self) -> dict[str, Any]:
+        """The evaluation as plain values."""
+        return asdict(self)
+
+
+_FORMER_NAMES = {
+    "accuracy": "score",
+    "words": "examples",
+    "sentences": "sources",
+    "unseen_words": "out_of_vocabulary",
+    "unseen_accuracy": "out_of_vocabulary_accuracy",
+}
+
+
+def saved_evaluation(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a saved evaluation, with the current names of its fields.
+
+    Earlier versions used other names for the evaluation of a tagger's labels.
+
+    Args:
+        values: one of the scores in model.json.
+
+    Example:
+        >>> saved_evaluation({"accuracy": 0.5, "words": 9})
+        {'measure': 'accuracy', 'score': 0.5, 'examples': 9, 'sources': None}
+    """
+    if "measure" in values or "accuracy" not in values:
+        return dict(values)
+    renamed = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
+    return {"measure": ACCURACY.name, **renamed, "sources": renamed.get("sources")}
+
+
+def evaluate_predictions(
+    target: Target, given: Tensor, wanted: Tensor, *, lengths: Sequence[int] | None = None
+) -> Evaluation:
+    """Compare a network's outputs with the targets.
+
+    Args:
+        target: the kind of target, which decodes the outputs.
+        given: (target, output), the outputs.
+        wanted: (target, ...), the targets, which may be unknown.
+        lengths: for targets of items, the number of items in each source. Items of one source depend on each other, so
+            the interval resamples sources; if there is only one, it resamples items.
+
+    Example:
+        >>> from regard.tasks.targets import Label
+        >>> found = evaluate_predictions(Label(("a", "b")), torch.eye(2), torch.tensor([0, 0]))
+        >>> found.score, found.confusions
+        (0.5, (('a', 'b', 1),))
+    """
+    known = target.known(wanted)
+    given, wanted = given[known], wanted[known]
+    counts = [] if lengths is None else [count for own in known.split([*lengths]) if (count := int(own.sum()))]
+    if (right := target.hits(given, wanted)) is not None:
+        interval, method = interval_of_share(
+            right.numpy(), np.array(counts) if counts else None, ("sources", "examples" if lengths is None else "items")
+        )
+    else:
+        called = "examples" if lengths is None else "sources" if len(counts) > 1 else "items"
+        sources = torch.arange(len(given)).split(counts) if called == "sources" else ()
+
+        def draw(count: int) -> list[float]:
+            # One resample at a time: a thousand resamples of the frames of an hour would take gigabytes.
+            return [target.score(given[each], wanted[each]) for each in _drawn(count, sources)]
+
+        interval, method = resampled(len(sources) or len(given), draw, called)
+    more = {"calibration": target.calibration(given, wanted), **target.figures(given, wanted)}
+    score = target.score(given, wanted)
+    count = None if lengths is None else len(counts)
+    return Evaluation(target.measure.name, score, interval, method, len(given), count, **more)
+
+
+def _drawn(count: int, sources: Sequence[Tensor]) -> Iterator[Tensor]:
+    """Bootstrap resamples: the indices of targets, drawn one by one or, if `sources` are given, by source."""
+    generator = np.random.default_rng(0)
+    for _ in range(_RESAMPLES):
+        chosen = generator.integers(count, size=count)
+        yield torch.cat([sources[each] for each in chosen.tolist()]) if sources else torch.from_numpy(chosen)
