@@ -1,77 +1,181 @@
 """Inspection of attention: see what a model attends to, keep it in a record, measure what it is worth, and show it."""
 
-from regard.inspection.capture.watch import NothingSeen, PartlySeen, intervene, watch
-from regard.inspection.cases.case import Case
-from regard.inspection.explain.across_layers import (
-    ATTRIBUTIONS,
-    Attribution,
-    gradient_weighted,
-    raw_weights,
-    rollout,
-    value_weighted,
-)
-from regard.inspection.explain.attended import attended
-from regard.inspection.explain.changes import (
-    Change,
-    HideKey,
-    HideKeys,
-    HidePair,
-    RemoveHead,
-    Temperature,
-    UniformHead,
-    UniformRow,
-)
-from regard.inspection.explain.effects import Effect, OneByOne, all_heads, all_keys, effects
-from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
-from regard.inspection.explain.patterns import HeadPattern, head_patterns
-from regard.inspection.explain.rank_agreement import rank_agreement
-from regard.inspection.explain.receptive_fields import receptive_fields
-from regard.inspection.explain.see import see
-from regard.inspection.explain.summaries import (
-    RankedKey,
-    RankedKeys,
-    Selection,
-    find_problems,
-    pooled_weights,
-    rank,
-    select_weights,
-)
-from regard.inspection.figures import (
-    FIGURE_FORMATS,
-    FIGURE_VIEWS,
-    chart_figure,
-    figure,
-    receptive_field_figure,
-    save_chart,
-    save_figure,
-)
-from regard.inspection.record.drawn_inputs import (
-    DrawnGraph,
-    DrawnInput,
-    DrawnMolecule,
-    DrawnPicture,
-    DrawnSound,
-    DrawnTable,
-)
-from regard.inspection.record.record import LayerRecord, Record
-from regard.inspection.record.record_storage import load_record, save_record
-from regard.inspection.record.seen import RecordDiffers, Seen
-from regard.inspection.record.seen_layer import SeenLayer
+import importlib
+import typing
+
+# Its package has the name of its function: at once, lest the function be hidden by the package.
 from regard.inspection.steps import Steps, steps, steps_page
-from regard.inspection.views import (
-    answer_page,
-    comparison,
-    comparison_of,
-    heatmap,
-    item_labels,
-    item_rankings,
-    live_page,
-    pooled_heatmap,
-    pooled_ranking,
-    save_page,
-    story,
-    story_of,
-)
+
+if typing.TYPE_CHECKING:
+    from regard.inspection.capture.watch import NothingSeen, PartlySeen, intervene, watch
+    from regard.inspection.cases.case import Case
+    from regard.inspection.explain.across_layers import (
+        ATTRIBUTIONS,
+        Attribution,
+        gradient_weighted,
+        raw_weights,
+        rollout,
+        value_weighted,
+    )
+    from regard.inspection.explain.attended import attended
+    from regard.inspection.explain.changes import (
+        Change,
+        HideKey,
+        HideKeys,
+        HidePair,
+        RemoveHead,
+        Temperature,
+        UniformHead,
+        UniformRow,
+    )
+    from regard.inspection.explain.effects import Effect, OneByOne, all_heads, all_keys, effects
+    from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
+    from regard.inspection.explain.patterns import HeadPattern, head_patterns
+    from regard.inspection.explain.rank_agreement import rank_agreement
+    from regard.inspection.explain.receptive_fields import receptive_fields
+    from regard.inspection.explain.see import see
+    from regard.inspection.explain.summaries import (
+        RankedKey,
+        RankedKeys,
+        Selection,
+        find_problems,
+        pooled_weights,
+        rank,
+        select_weights,
+    )
+    from regard.inspection.figures.chart import chart_figure, save_chart
+    from regard.inspection.figures.figure import FIGURE_VIEWS, figure
+    from regard.inspection.figures.receptive_fields import receptive_field_figure
+    from regard.inspection.figures.saved import save_figure
+    from regard.inspection.figures.written import FIGURE_FORMATS
+    from regard.inspection.record.drawn_inputs import (
+        DrawnGraph,
+        DrawnInput,
+        DrawnMolecule,
+        DrawnPicture,
+        DrawnSound,
+        DrawnTable,
+    )
+    from regard.inspection.record.record import LayerRecord, Record
+    from regard.inspection.record.record_storage import load_record, save_record
+    from regard.inspection.record.seen import RecordDiffers, Seen
+    from regard.inspection.record.seen_layer import SeenLayer
+    from regard.inspection.views.answer_page import answer_page
+    from regard.inspection.views.comparison import comparison_of
+    from regard.inspection.views.comparison_page import comparison
+    from regard.inspection.views.facts import story_of
+    from regard.inspection.views.heatmap import heatmap
+    from regard.inspection.views.item_labels import item_labels
+    from regard.inspection.views.item_rankings import item_rankings
+    from regard.inspection.views.live_page import live_page, save_page
+    from regard.inspection.views.pooled_heatmap import pooled_heatmap
+    from regard.inspection.views.pooled_ranking import pooled_ranking
+    from regard.inspection.views.story import story
+
+# By the module that holds them: a command that shows one view needn't wait for the others.
+_PLACES = {
+    "capture.watch": (
+        "NothingSeen",
+        "PartlySeen",
+        "intervene",
+        "watch",
+    ),
+    "cases.case": ("Case",),
+    "explain.across_layers": (
+        "ATTRIBUTIONS",
+        "Attribution",
+        "gradient_weighted",
+        "raw_weights",
+        "rollout",
+        "value_weighted",
+    ),
+    "explain.attended": ("attended",),
+    "explain.changes": (
+        "Change",
+        "HideKey",
+        "HideKeys",
+        "HidePair",
+        "RemoveHead",
+        "Temperature",
+        "UniformHead",
+        "UniformRow",
+    ),
+    "explain.effects": (
+        "Effect",
+        "OneByOne",
+        "all_heads",
+        "all_keys",
+        "effects",
+    ),
+    "explain.outcomes": (
+        "Outcome",
+        "Outcomes",
+        "Place",
+    ),
+    "explain.patterns": (
+        "HeadPattern",
+        "head_patterns",
+    ),
+    "explain.rank_agreement": ("rank_agreement",),
+    "explain.receptive_fields": ("receptive_fields",),
+    "explain.see": ("see",),
+    "explain.summaries": (
+        "RankedKey",
+        "RankedKeys",
+        "Selection",
+        "find_problems",
+        "pooled_weights",
+        "rank",
+        "select_weights",
+    ),
+    "figures.chart": (
+        "chart_figure",
+        "save_chart",
+    ),
+    "figures.figure": (
+        "FIGURE_VIEWS",
+        "figure",
+    ),
+    "figures.receptive_fields": ("receptive_field_figure",),
+    "figures.saved": ("save_figure",),
+    "figures.written": ("FIGURE_FORMATS",),
+    "record.drawn_inputs": (
+        "DrawnGraph",
+        "DrawnInput",
+        "DrawnMolecule",
+        "DrawnPicture",
+        "DrawnSound",
+        "DrawnTable",
+    ),
+    "record.record": (
+        "LayerRecord",
+        "Record",
+    ),
+    "record.record_storage": (
+        "load_record",
+        "save_record",
+    ),
+    "record.seen": (
+        "RecordDiffers",
+        "Seen",
+    ),
+    "record.seen_layer": ("SeenLayer",),
+    "views.answer_page": ("answer_page",),
+    "views.comparison": ("comparison_of",),
+    "views.comparison_page": ("comparison",),
+    "views.facts": ("story_of",),
+    "views.heatmap": ("heatmap",),
+    "views.item_labels": ("item_labels",),
+    "views.item_rankings": ("item_rankings",),
+    "views.live_page": (
+        "live_page",
+        "save_page",
+    ),
+    "views.pooled_heatmap": ("pooled_heatmap",),
+    "views.pooled_ranking": ("pooled_ranking",),
+    "views.story": ("story",),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "ATTRIBUTIONS",
@@ -150,3 +254,14 @@ __all__ = [
     "value_weighted",
     "watch",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name in _MODULES:
+        globals()[name] = getattr(importlib.import_module(f"regard.inspection.{_MODULES[name]}"), name)
+        return globals()[name]
+    raise AttributeError(f"module 'regard.inspection' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
