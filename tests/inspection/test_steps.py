@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attention import cases
-from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Bilinear, Dot, Lengths, Softmax, attend, weigh
+from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Bias, Bilinear, Dot, Lengths, Softmax, attend, weigh
 from regard.errors import ArgumentError, DataError
 from regard.inspection.steps import EXAMPLES, Matrices, blanks, example_page, read_matrices, steps, steps_page
 from regard.inspection.steps.numbers import worked
@@ -137,6 +137,17 @@ def test_a_query_that_may_see_nothing_gets_zeros_and_is_told_so():
         assert not values.any()
     assert "its output is zeros" in as_text(steps_page(walk))
     assert "输出为零" in as_text(steps_page(walk, "zh"))
+
+
+@pytest.mark.parametrize("weights", list(WEIGHTS))
+def test_a_query_whose_scores_are_all_minus_infinity_gets_zeros_and_is_told_so(weights):
+    query, key = torch.zeros(1, 1, 1, 2).double(), torch.ones(1, 1, 3, 2).double()
+    bias, value = torch.full((1, 1, 1, 3), -torch.inf).double(), torch.ones(1, 1, 3, 2).double()
+    walk = steps(query, key, value, weights=weights, position=Bias(bias))
+    assert walk["normalise"].tolist() == [0.0, 0.0, 0.0]
+    assert walk.output.tolist() == attend(query, key, value, weights=weights, position=Bias(bias))[0, 0, 0].tolist()
+    assert walk.output.tolist() == [0.0, 0.0]
+    assert "0, as every score is minus infinity" in as_text(steps_page(walk))
 
 
 @pytest.mark.parametrize("weights", list(WEIGHTS))

@@ -45,6 +45,9 @@ def weight_steps(weights: Any, scores: Quantity, allowed: Tensor) -> list[Step]:
     Returns:
         The steps; the last one is "normalise", and its values are the weights, (key,).
     """
+    if bool((scores.values == -torch.inf).all()):
+        zeros = torch.zeros_like(scores.values)
+        return [Step("w_j", zeros, ("key",), "normalise", "0, as every score is minus infinity")]
     # A part takes (group, query, key): here one group of one query.
     found = weights(scores.values[None, None], allowed[None, None])[0, 0]
     formulas = declares(type(weights), "steps")

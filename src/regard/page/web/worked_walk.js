@@ -45,6 +45,8 @@ function scoreSteps({ formulas, score: { kind, divisor } }, query, key) {
 }
 
 function weightSteps({ formulas, weights, parameter }, scores, allowed) {
+  if (scores.values.every((s) => s === -Infinity))
+    return [stepOf("normalise", "w_j", scores.values.map(() => 0), ["key"], "0, as every score is minus infinity")];
   const known = { s: scores, count: quantity("n", allowed.filter(Boolean).length) };
   if (weights === "softmax" && parameter === 0) return stepsFrom(formulas.weights.hard, known);
   const number = chosenNumber(formulas.weights[weights]);
