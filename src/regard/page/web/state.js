@@ -1,7 +1,7 @@
 // What is shown, as the part of the address after #, so that a view can be linked.
 import { placesOf } from "./view.js";
 
-const NUMBERS = ["record", "place", "layer", "head", "key"];
+const ADDRESSED = ["record", "place", "layer", "head", "key"];
 // What is always one of several; the others may be left open.
 const CHOSEN = ["record", "place"];
 
@@ -19,7 +19,7 @@ export function readState(hash, first, records) {
     if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
     if (name === "keys") found.keys = value !== "off";
     if (name === "map") found.window = windowFrom(value);
-    if (!NUMBERS.includes(name)) continue;
+    if (!ADDRESSED.includes(name)) continue;
     if (value === "all" && !CHOSEN.includes(name)) found[name] = null;
     else if (/^\d+$/.test(value || "") && Number(value) >= 1) found[name] = Number(value) - 1;
   }
@@ -60,7 +60,7 @@ function windowFrom(text) {
 
 /** The address of a view. Numbers count from 1, as they do on the page. */
 export function hashOf(state) {
-  const parts = NUMBERS.map((name) => `${name}=${state[name] === null ? "all" : state[name] + 1}`);
+  const parts = ADDRESSED.map((name) => `${name}=${state[name] === null ? "all" : state[name] + 1}`);
   const { window } = state;
   if (window) parts.push(`map=${window.top + 1}-${window.bottom},${window.left + 1}-${window.right}`);
   // A reader who speaks to the computer, say, may not want single letters to do something.

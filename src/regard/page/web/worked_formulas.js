@@ -28,7 +28,7 @@ export function stepsFrom(formulas, known, chosen = {}) {
     }
     if (each.unless && names[each.unless[0]].values === each.unless[1]) return;
     const whole = each.tree[0] === "threshold" ? thresholdOf(each.tree, names, formulas[i + 1]) : valueOf(each.tree, names);
-    const values = each.reduces ? along(whole, each.reduces === "sum" ? total : largest).values : whole.values;
+    const values = each.reduces ? along(whole, each.reduces === "sum" ? total : largestOf).values : whole.values;
     const operands = Object.fromEntries(each.operands.map((name) => [name, names[name]]));
     names[each.to] = stepOf(each.name, each.symbol, values, each.axes, each.text, operands, each.reduces);
     found.push(names[each.to]);
@@ -88,7 +88,7 @@ function along({ values, axes }, make) {
 
 // A vector of zeros has no direction, and stays zero.
 function directionOf(vector) {
-  const most = largest(vector.map(Math.abs));
+  const most = largestOf(vector.map(Math.abs));
   if (!most) return vector.map(() => 0);
   const scaled = vector.map((x) => x / most), length = lengthOf(scaled);
   return scaled.map((x) => x / length);
@@ -100,7 +100,7 @@ function lengthOf(vector) {
 
 function amongTheLargest(scores, { values: count }) {
   const order = scores.values.map((_, j) => j).sort((a, b) => scores.values[b] - scores.values[a] || a - b);
-  const kept = new Set(order.slice(0, count)), highest = largest(scores.values);
+  const kept = new Set(order.slice(0, count)), highest = largestOf(scores.values);
   return { ...scores, values: scores.values.map((s, j) => kept.has(j) && Math.exp(s - highest) > 0) };
 }
 
@@ -109,7 +109,7 @@ function amongTheLargest(scores, { values: count }) {
 function thresholdOf([, scoresOf, totalOf, aboveOf], names, next) {
   const scores = valueOf(scoresOf, names).values, wanted = valueOf(totalOf, names).values;
   const weights = (t) => valueOf(next.tree, { ...names, t: quantity("t", t) });
-  let low = Math.min(...scores.filter(Number.isFinite)) - 1, high = largest(scores);
+  let low = Math.min(...scores.filter(Number.isFinite)) - 1, high = largestOf(scores);
   if (total(weights(low).values) < wanted) return quantity("t", low);
   for (let i = 0; i < SEARCHED; i++) {
     const middle = low + (high - low) / 2;
@@ -126,6 +126,6 @@ function total(values) {
   return values.reduce((sum, each) => sum + each, 0);
 }
 
-function largest(values) {
+function largestOf(values) {
   return Math.max(...values);
 }
