@@ -54,6 +54,22 @@ def test_imports_go_down(path):
         assert below, f"{room} (level {LEVEL[room]}) imports {other} (level {LEVEL[other]})"
 
 
+MOST_FILES = 25
+CATALOGUES = {"lab/studies"}
+"""Folders whose files are all of one kind, found by the folder."""
+
+
+def test_folders_are_small_and_say_what_they_hold():
+    folders = {path.parent for path in FILES}
+    for folder in folders:
+        name = folder.relative_to(SOURCE).as_posix()
+        assert len(list(folder.glob("*.py"))) <= MOST_FILES or name in CATALOGUES, f"{name} needs chambers"
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))), (
+            f"{name} says nothing"
+        )
+    assert {SOURCE / name for name in CATALOGUES} <= folders
+
+
 def test_every_room_has_a_level():
     assert set(ROOMS) <= set(LEVEL)
 
