@@ -1,6 +1,7 @@
 """Write what is generated in the documents, in place: each block between `<!-- generated: NAME -->` and `<!-- end -->`.
 
-    python docs/generate.py            write
+    python docs/generate.py            write everything
+    python docs/generate.py PAGE...    write the blocks of these pages alone
     python docs/generate.py --check    say what is stale, and exit with 1 if anything is
 
 NAME is one of
@@ -292,17 +293,24 @@ def _words_of(svg: str) -> str:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="a page, such as docs/reference/cli.md")
     parser.add_argument("--check", action="store_true", help="say what is stale, and write nothing")
-    if parser.parse_args(arguments).check:
+    given = parser.parse_args(arguments)
+    for page in given.pages:
+        if page.resolve() not in DOCUMENTS:
+            parser.error(f"{page} is no page of the documentation")
+    if given.check:
         found = list(stale())
         for name in found:
             sys.stderr.write(f"{name} is stale: run `make docs`\n")
         return 1 if found else 0
-    for path in DOCUMENTS:
+    for path in [page.resolve() for page in given.pages] or DOCUMENTS:
         text = path.read_text(encoding="utf-8")
         new = generated(text, path)
         if new != text:
             path.write_text(new, encoding="utf-8")
+    if given.pages:
+        return 0
     pictures = ROOT / "docs" / "pictures"
     for folder in (*CHARTS, "figures", "lecture", "parts"):
         (pictures / folder).mkdir(parents=True, exist_ok=True)

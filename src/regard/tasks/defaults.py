@@ -94,6 +94,7 @@ def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
     """The kinds of source that these sources may be, names in `INPUTS`, the default first.
 
     Example:
+        >>> from pathlib import Path
         >>> inputs_of([("a good film", "positive")]), inputs_of([(Path("cat.png"), "cat")])
         (('words', 'texts', 'molecules'), ('pictures',))
     """

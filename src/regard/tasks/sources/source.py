@@ -52,7 +52,8 @@ class Source(Settings):
     def suits(cls, source: Any) -> int:
         """How well this kind suits a source: 3 if it is meant for it, less if it can read it too, 0 if it can't.
 
-        The kind that suits a source best is the default.
+        The kind that suits a source best is the default. Any text is a 3 for words, so a kind of text with a meaning of
+        its own, such as dates, says 4.
         """
         return 0
 
