@@ -10,7 +10,7 @@ from PIL import Image
 from regard.errors import ArgumentError
 from regard.inspection import chart_figure, save_chart
 from regard.inspection.figures import is_own_figure
-from regard.page import Chart, Point, Series
+from regard.page import Chart, Page, Point, Series, as_html
 from regard.page.charts.series_style import COLOURS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -121,6 +121,21 @@ def test_series_have_the_colours_of_the_page_in_the_light(tmp_path):
         style = path(root, f"line-{number}").get("style", "")
         assert f"stroke: {COLOURS[number - 1].light}" in style
         assert ("dasharray" in style) == (number == 2)
+
+
+def test_a_figure_draws_what_the_page_draws(tmp_path):
+    page = as_html(Page("", (LINES,)))
+    plot = ElementTree.fromstring(re.search(r"<svg.*?</svg>", page, re.DOTALL)[0])
+    root = saved(LINES, tmp_path)
+    names = [each.get("id", "") for each in root.iter(f"{SVG}g")]
+    for role in ("line", "band", "mark"):
+        found = [each for each in plot.iter() if each.get("class") == role]
+        assert len([each for each in names if each.startswith(f"{role}-")]) == len(found)
+    # Of each series that has a whisker, as a figure writes its upright line and its two ends.
+    for number, count in ((1, 0), (3, 1)):
+        colour = f"stroke: {COLOURS[number - 1].light}; stroke-width: 0.7"
+        strokes = [each for each in root.iter(f"{SVG}path") if colour in each.get("style", "")]
+        assert len(strokes) == 3 * count
 
 
 def test_every_name_is_written_once_whatever_the_width(tmp_path):

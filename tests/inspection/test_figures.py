@@ -177,7 +177,9 @@ def test_the_colours_of_a_map_lead_through_the_legend_to_the_weights(tmp_path, h
 
 def test_a_row_that_was_asked_for_is_framed(tmp_path):
     stroke = f"stroke: {colours.WEIGHT_INK}"
-    assert [drawn(SAW, tmp_path, "map", query=query).content.count(stroke) for query in (None, 4)] == [0, 1]
+    plain, framed = (drawn(SAW, tmp_path, "map", query=query).content for query in (None, 4))
+    assert [each.count(stroke) for each in (plain, framed)] == [0, 1]
+    assert f"{stroke}; stroke-width: 1.4;" in framed
 
 
 def test_what_the_mask_hides_is_struck_out(tmp_path):
@@ -237,14 +239,17 @@ def test_bars_are_as_long_as_weights_and_effects(tmp_path):
     seen = drawn(SAW, tmp_path, "compared")
     row = WEIGHTS[1].mean(0)[3]
     changes = np.array([row[3].change for row in SAW.outcomes.hidden])
+    longest = []
     for name, sizes, colour in (("attended-", row, colours.WEIGHT), ("mattered-", abs(changes), colours.EFFECT)):
         bars = seen.groups(name)
         corners = [re.findall(r"[ML] ([\d.]+)", bars[number]["d"]) for number in range(1, 6)]
         found = np.array([np.ptp(np.array(each, float)) for each in corners])
+        longest.append(found.max())
         # The shortest bars can still be seen.
         sizes, found = (np.maximum(each / each.max(), 0.01) for each in (sizes, found))
         np.testing.assert_allclose(found, sizes, atol=2e-3)
         assert {each["fill"] for each in bars.values()} == {colour}
+    assert longest[0] == pytest.approx(longest[1], abs=1e-2)
     for text in (*(f"{each}%" for each in percents(row)), "−76%", "VERB 55%", "saw (4): NOUN 80%"):
         assert text in seen.words
     # The new answer alone is orange and bold.

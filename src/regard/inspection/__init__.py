@@ -44,9 +44,8 @@ if typing.TYPE_CHECKING:
         select_weights,
     )
     from regard.inspection.figures.chart import chart_figure, save_chart
-    from regard.inspection.figures.figure import FIGURE_VIEWS, figure
+    from regard.inspection.figures.figure import FIGURE_VIEWS, figure, save_figure
     from regard.inspection.figures.receptive_fields import receptive_field_figure
-    from regard.inspection.figures.saved import save_figure
     from regard.inspection.figures.written import FIGURE_FORMATS
     from regard.inspection.record.drawn_inputs import (
         DrawnGraph,
@@ -137,7 +136,6 @@ _PLACES = {
         "figure",
     ),
     "figures.receptive_fields": ("receptive_field_figure",),
-    "figures.saved": ("save_figure",),
     "figures.written": ("FIGURE_FORMATS",),
     "record.drawn_inputs": (
         "DrawnGraph",

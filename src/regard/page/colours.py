@@ -21,6 +21,7 @@ __all__ = [
     "colour_of",
     "hexadecimal",
     "ink_on",
+    "linear",
 ]
 
 Colour = tuple[int, int, int]
@@ -82,11 +83,22 @@ def colour_of(value: float | None, high: float = 1.0) -> Colour:
     return SCALE[round(min(max(value / high, 0.0), 1.0) * (_STEPS - 1))]
 
 
-def ink_on(colour: Colour) -> Colour:
-    """Black or white, whichever has more contrast with this colour."""
+def linear(colour: Colour) -> tuple[float, float, float]:
+    """The light of each channel of an sRGB colour, from 0 to 1.
+
+    Example:
+        >>> [round(each, 3) for each in linear((0, 128, 255))]
+        [0.0, 0.216, 1.0]
+    """
     red, green, blue = (
         channel / 255 / 12.92 if channel <= 10 else ((channel / 255 + 0.055) / 1.055) ** 2.4 for channel in colour
     )
+    return red, green, blue
+
+
+def ink_on(colour: Colour) -> Colour:
+    """Black or white, whichever has more contrast with this colour."""
+    red, green, blue = linear(colour)
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     # The contrast with white is 1.05 / (L + 0.05), with black (L + 0.05) / 0.05: equal at L = 0.179.
     return (0, 0, 0) if luminance > 0.179 else (255, 255, 255)

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from regard.page.colours import Colour
+from regard.page.colours import Colour, linear
 
 __all__ = ["nearest_256"]
 
@@ -29,9 +29,7 @@ def nearest_256(colour: Colour) -> int:
 
 @cache
 def _oklab(colour: Colour) -> tuple[float, float, float]:
-    red, green, blue = (
-        channel / 255 / 12.92 if channel <= 10 else ((channel / 255 + 0.055) / 1.055) ** 2.4 for channel in colour
-    )
+    red, green, blue = linear(colour)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
     middle = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
     short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)

@@ -8,7 +8,7 @@ from regard.cli.output.written_file import check_folder, check_new
 from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inspection.figures.chart import save_chart
-from regard.inspection.figures.saved import save_figure
+from regard.inspection.figures.figure import save_figure
 from regard.inspection.figures.written import format_of, is_own_figure, write_figure
 
 if TYPE_CHECKING:

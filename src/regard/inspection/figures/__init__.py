@@ -1,10 +1,9 @@
 """Figures for papers, through matplotlib, which the extra `figures` installs: of a record, and of a chart."""
 
 from regard.inspection.figures.chart import chart_figure, save_chart
-from regard.inspection.figures.figure import FIGURE_VIEWS, figure
+from regard.inspection.figures.figure import FIGURE_VIEWS, figure, save_figure
 from regard.inspection.figures.matrix_form import matrix_form
 from regard.inspection.figures.receptive_fields import receptive_field_figure
-from regard.inspection.figures.saved import save_figure
 from regard.inspection.figures.written import FIGURE_FORMATS, is_own_figure
 
 __all__ = [

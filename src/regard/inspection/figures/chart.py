@@ -3,21 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from regard.inspection.figures.colours import LINE, PAPER, QUIET
+from regard.inspection.figures.colours import QUIET
+from regard.inspection.figures.marks import draw_marks
 from regard.inspection.figures.sheet import LABEL, Sheet, points_of
 from regard.inspection.figures.written import format_of, write_figure
 from regard.page.blocks import Chart
-from regard.page.charts.chart_layout import ChartLayout, DrawnSeries, lay_out
+from regard.page.charts.chart_labels import Sizes
+from regard.page.charts.chart_layout import lay_out, swatch
 from regard.page.charts.chart_numbers import axis_names
-from regard.page.charts.series_style import COLOURS, series_style
 
 __all__ = ["chart_figure", "save_chart"]
 
 _TITLE = 9.0
-_MARK, _LINE, _EDGE = 2.3, 1.3, 0.7
-_BAND, _DISC = 0.16, 0.25
+_MARK = 2.3
 # The height of the plot: a share of the width, within limits.
 _SHORTEST, _TALLEST, _SHAPE = 150.0, 320.0, 0.58
 # The legend: the height of a row, the gap between entries, and the widths of a swatch without and with a line.
@@ -53,19 +51,16 @@ def chart_figure(chart: Chart, *, width: float = 5.5, font: str | None = None) -
         top = sheet.paragraph(0, top, chart.title, sheet.width, bold=True, size=_TITLE) + 3
     top = sheet.paragraph(0, top, y, sheet.width, colour=QUIET)
     height = min(max(_SHAPE * sheet.width, _SHORTEST), _TALLEST)
-    layout = lay_out(chart, sheet.width, height, LABEL, _MARK, lambda text: sheet.size(text)[0])
-    _draw_axes(sheet, layout, top)
-    for index, drawn in enumerate(layout.series):
-        _draw_intervals(sheet, drawn, index, top)
-    for index, drawn in enumerate(layout.series):
-        _draw_series(sheet, drawn, index, top)
-    for label in layout.labels:
-        if label.leader:
-            sheet.line([(across, top + down) for across, down in label.leader], colour=_colour(label.series), width=0.6)
-        sheet.text(label.x, top + label.y, label.text, align=label.align)
-    y_end = sheet.paragraph(sheet.width / 2, top + layout.height, x, sheet.width, colour=QUIET, align="center")
-    y_end = _draw_key(sheet, chart, layout, y_end + 2)
-    if not layout.labels:
+    drawn = lay_out(chart, Sizes(sheet.width, height, LABEL, _MARK, lambda text: sheet.size(text)[0]))
+    # The whole width is taken, so that figures of one width have one scale.
+    sheet.box(0, top, sheet.width, height)
+    draw_marks(sheet, drawn.plot.marks, top)
+    y_end = sheet.paragraph(sheet.width / 2, top + height, x, sheet.width, colour=QUIET, align="center") + 2
+    if drawn.key is not None:
+        y_end = sheet.paragraph(0, y_end, f"area of a disc: {chart.size}", sheet.width, colour=QUIET) + 2
+        draw_marks(sheet, drawn.key.marks, y_end)
+        y_end += drawn.key.height
+    if not drawn.named:
         _draw_legend(sheet, chart, y_end + 4)
     return sheet.finish()
 
@@ -96,84 +91,15 @@ def save_chart(chart: Chart, path: str | Path, *, width: float = 5.5, font: str 
     write_figure(chart_figure(chart, width=width, font=font), path)
 
 
-def _colour(index: int) -> str:
-    return COLOURS[series_style(index).colour].light
-
-
-def _draw_axes(sheet: Sheet, layout: ChartLayout, top: float) -> None:
-    # The whole width is taken, so that figures of one width have one scale.
-    sheet.box(0, top, sheet.width, layout.height)
-    for tick in layout.y_ticks:
-        y = top + tick.place
-        sheet.line([(layout.left, y), (layout.right, y)], colour=LINE, width=0.5)
-        sheet.text(layout.left - 0.5 * LABEL, y, tick.text, colour=QUIET, align="right")
-    bottom = top + layout.bottom
-    sheet.line([(layout.left, bottom), (layout.right, bottom)], colour=QUIET, width=0.6)
-    for tick in layout.x_ticks:
-        sheet.line([(tick.place, bottom), (tick.place, bottom + 2.5)], colour=QUIET, width=0.6)
-        sheet.text(tick.place, bottom + 1.15 * LABEL, tick.text, colour=QUIET, align="center")
-
-
-def _draw_intervals(sheet: Sheet, drawn: DrawnSeries, index: int, top: float) -> None:
-    for number, band in enumerate(drawn.bands, start=1):
-        corners = np.add(band, (0.0, top))
-        sheet.polygon(corners, fill=_colour(index), alpha=_BAND, gid=f"band-{index + 1}-{number}")
-    for x, high, low in drawn.whiskers:
-        ends = np.array([[(x, high), (x, low)], *([(x - 2, y), (x + 2, y)] for y in (high, low))])
-        sheet.lines(np.add(ends, (0.0, top)), colour=_colour(index), width=_EDGE)
-
-
-def _draw_series(sheet: Sheet, drawn: DrawnSeries, index: int, top: float) -> None:
-    points = [(x, top + y) for x, y in drawn.points]
-    if len(points) > 1:
-        sheet.line(points, colour=_colour(index), width=_LINE, dashes=_dashes(index), gid=f"line-{index + 1}")
-    for number, ((x, y), radius) in enumerate(zip(points, drawn.radii, strict=True), start=1):
-        name = f"{index + 1}-{number}"
-        if radius:
-            sheet.disc(
-                x, y, radius, fill=_colour(index), edge=_colour(index), line=_EDGE, alpha=_DISC, gid=f"disc-{name}"
-            )
-        _draw_mark(sheet, x, y, index, f"mark-{name}")
-
-
-def _draw_mark(sheet: Sheet, x: float, y: float, index: int, gid: str | None = None) -> None:
-    corners = series_style(index).mark
-    if corners:
-        places = np.array(corners) * _MARK + (x, y)
-        sheet.polygon(places, fill=_colour(index), edge=PAPER, line=0.5, gid=gid)
-    else:
-        sheet.disc(x, y, _MARK, fill=_colour(index), edge=PAPER, line=0.5, gid=gid)
-
-
-def _dashes(index: int) -> Any:
-    dashes = series_style(index).dashes
-    # matplotlib takes them in widths of the line.
-    return (0, dashes) if dashes else "-"
-
-
-def _draw_key(sheet: Sheet, chart: Chart, layout: ChartLayout, y: float) -> float:
-    """Draw what areas mean; the result is where it ends."""
-    if not layout.key:
-        return y
-    y = sheet.paragraph(0, y, f"area of a disc: {chart.size}", sheet.width, colour=QUIET) + 2
-    for disc in layout.key:
-        sheet.disc(disc.x, y + disc.y, disc.radius, fill=PAPER, edge=QUIET, line=_EDGE)
-        sheet.text(disc.x + disc.radius + 0.4 * LABEL, y + disc.y, disc.text, colour=QUIET)
-    return y + layout.key_height
-
-
 def _draw_legend(sheet: Sheet, chart: Chart, y: float) -> None:
     """Draw the names with their marks, in rows."""
     x = 0.0
     for index, series in enumerate(chart.series):
-        swatch = _SWATCH_LINE if len(series.points) > 1 else _SWATCH
-        name = sheet.clip(series.name, sheet.width - swatch - 4)
-        wide = swatch + 4 + sheet.size(name)[0]
+        inside = _SWATCH_LINE if len(series.points) > 1 else _SWATCH
+        name = sheet.clip(series.name, sheet.width - inside - 4)
+        wide = inside + 4 + sheet.size(name)[0]
         if x and x + wide > sheet.width:
             x, y = 0.0, y + _ROW
-        if len(series.points) > 1:
-            ends = [(x, y + _ROW / 2), (x + swatch, y + _ROW / 2)]
-            sheet.line(ends, colour=_colour(index), width=_LINE, dashes=_dashes(index))
-        _draw_mark(sheet, x + swatch / 2, y + _ROW / 2, index)
-        sheet.text(x + swatch + 4, y + _ROW / 2, name)
+        draw_marks(sheet, (swatch(series, index, x, _ROW / 2, inside, _MARK),), y)
+        sheet.text(x + inside + 4, y + _ROW / 2, name)
         x += wide + _GAP

@@ -19,6 +19,7 @@ __all__ = [
     "ink_on_blue",
     "rgb",
     "shade",
+    "weight_colours",
     "weight_pixels",
 ]
 
@@ -44,6 +45,16 @@ def weight_pixels(weights: np.ndarray, high: float) -> np.ndarray:
     pixels = np.round(low + share[..., None] * (full - low)).astype(np.uint8)
     pixels[np.isnan(weights)] = rgb(BROKEN)
     return pixels
+
+
+def weight_colours(weights: np.ndarray, high: float) -> list[str]:
+    """The colours of `weight_pixels`, each by its name.
+
+    Example:
+        >>> weight_colours(np.array([0.0, 0.5]), 0.5) == [_LOW, WEIGHT]
+        True
+    """
+    return [hexadecimal(tuple(each)) for each in weight_pixels(weights, high).tolist()]
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

@@ -4,7 +4,7 @@ from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUI
 from regard.inspection.figures.inputs.chips import shown_text
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
-from regard.inspection.figures.weighed import with_minus
+from regard.inspection.figures.weighed import full_change, with_minus
 from regard.inspection.views.facts import story_of
 from regard.inspection.views.story import comparison
 from regard.page.blocks import ComparedItem
@@ -14,8 +14,6 @@ __all__ = ["draw_compared", "why_not_compared"]
 
 _ROW, _BAR, _THICK, _GAP = 15.0, 92.0, 6.5, 8.0
 _LONGEST_NAME, _LONGEST_NOTE = 92.0, 120.0
-# Where nothing changes more than that, bars of changes are short.
-_FULL_CHANGE = 0.1
 
 
 def why_not_compared(shown: Shown) -> str:
@@ -44,7 +42,7 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     starts = name, name + bar + numbers[0] + _GAP
     last = starts[1] + bar + numbers[1] + _GAP
     high = max([1e-12, *(row.first for row in block.rows)])
-    full = max([1e-12 if kind == "numbers" else _FULL_CHANGE, *(_size(row) for row in block.rows)])
+    full = full_change(map(_size, block.rows), kind)
     y = 0.0
     if answer := shown.answer:
         sheet.text(0, y, sheet.clip(answer, sheet.width, bold=True), bold=True)

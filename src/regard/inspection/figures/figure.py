@@ -1,6 +1,7 @@
-"""A figure of a record: the view, and whether it can be drawn."""
+"""A figure of a record: the view, and whether it can be drawn; and the file that holds it."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError, UnknownNameError
@@ -10,9 +11,10 @@ from regard.inspection.figures.inputs.arcs import draw_arcs, why_no_arcs
 from regard.inspection.figures.map import draw_map
 from regard.inspection.figures.sheet import Sheet, points_of
 from regard.inspection.figures.shown import Shown, shown_of
+from regard.inspection.figures.written import format_of, write_figure
 from regard.inspection.record.record import Record
 
-__all__ = ["FIGURE_VIEWS", "FigureView", "figure"]
+__all__ = ["FIGURE_VIEWS", "FigureView", "figure", "save_figure"]
 
 
 class FigureView(NamedTuple):
@@ -93,3 +95,35 @@ def figure(
     sheet = Sheet(points, font)
     FIGURE_VIEWS[name].draw(sheet, shown)
     return sheet.finish()
+
+
+def save_figure(record: Record, path: str | Path, view: str | None = None, **options: int | float | str | None) -> None:
+    """Write a figure of a record to a file, in the format that its ending says.
+
+    The same record gives the same bytes. An SVG file has its text as text, a PDF file its fonts inside (Type 42), and a
+    PNG file 300 dots an inch.
+
+    Args:
+        record, view: as in `figure`.
+        path: the file, which ends in .png, .svg or .pdf; an old one is replaced, in one step.
+        options: `layer`, `head`, `query`, `width` and `font` of `figure`.
+
+    Raises:
+        ArgumentError: another ending, or as in `figure`.
+        MissingExtraError: matplotlib isn't installed.
+        OSError: the disk is full, or the folder isn't writable.
+
+    Example:
+        >>> import tempfile
+        >>> import torch
+        >>> from regard.inspection import LayerRecord
+        >>> layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]))
+        >>> record = Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.75), (layer,))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_figure(record, f"{folder}/saw.svg", "map")
+        ...     Path(f"{folder}/saw.svg").read_text().count(">75</text>")
+        2
+    """
+    # A wrong ending is told before anything is drawn.
+    format_of(path)
+    write_figure(figure(record, view, **options), path)  # pyright: ignore[reportArgumentType]

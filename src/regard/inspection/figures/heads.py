@@ -6,7 +6,7 @@ from regard.inspection.figures.drawn_cells import cells_of, high_of
 from regard.inspection.figures.legend import draw_legend
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
-from regard.inspection.figures.weighed import with_minus
+from regard.inspection.figures.weighed import full_change, with_minus
 from regard.inspection.views.facts import head_names
 from regard.inspection.views.outcome_text import change_text, or_zero, said
 
@@ -20,15 +20,12 @@ _MOST_VECTOR = 4096
 # Narrower heads have no words of their own.
 _LEAST_WORDS = 40.0
 _LINE = 9.0
-# Where nothing changes more than that, bars of changes are short.
-_FULL_CHANGE = 0.1
 
 
 def draw_heads(sheet: Sheet, shown: Shown) -> None:
     """Draw a row of heads for each layer, the last one on top as it came last."""
     layers = shown.layers()
-    record, place = shown.record, shown.place
-    outcomes = shown.outcomes
+    record, place, outcomes = shown.record, shown.place, shown.outcomes
     removed = [[head[shown.number] for head in layer] for layer in outcomes.removed[-len(layers) :]]
     most = max(layer.heads for layer in layers)
     pooling = not record.layers
@@ -39,7 +36,7 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
     found = [cells_of(layer, list(range(layer.heads)), _CELLS) for layer in layers]
     vector = sum(head.sums.size for layer in found for head in layer) <= _MOST_VECTOR
     high = high_of([head for layer in found for head in layer])
-    full = max([_full(outcomes.kind), *(abs(or_zero(each.change)) for row in removed for each in row)])
+    full = full_change((abs(or_zero(each.change)) for row in removed for each in row), outcomes.kind)
     y = 0.0
     for number in reversed(range(len(layers))):
         layer = layers[number]
@@ -67,7 +64,9 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
                 sheet.box(x, y + tall + 1.6, side * min(1.0, abs(or_zero(outcome.change)) / full), 1.8, fill=EFFECT)
             if words:
                 name = f"head {head + 1}" if pooling else f"{number + 1}.{head + 1}"
-                _draw_words(sheet, x, y + tall + 9, side, name, patterns[head], outcome, outcomes.kind, place.label)
+                below = _draw_name(sheet, x, y + tall + 9, side, name, patterns[head])
+                if outcome is not None:
+                    _draw_outcome(sheet, x, below, side, outcome, shown)
         y += tall + (_words_height(patterns, removed) if words else 5 if removed else 0) + gap
     if not words:
         for head in range(0, most, 1 if side > 12 else 4):
@@ -81,10 +80,6 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
         sheet.box(left, y + 7, 14, 1.8, fill=EFFECT)
         note = f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}"
         sheet.paragraph(left + 18, y + 3, note, sheet.width - left - 18, colour=QUIET)
-
-
-def _full(kind: str) -> float:
-    return 1e-12 if kind == "numbers" else _FULL_CHANGE
 
 
 def _size(change: float, kind: str) -> str:
@@ -102,28 +97,21 @@ def _words_height(patterns: list[str], removed: list[list[Outcome]]) -> float:
     return 5.0 + _LINE * (1 + any(patterns) + bool(removed))
 
 
-def _draw_words(
-    sheet: Sheet,
-    x: float,
-    y: float,
-    width: float,
-    name: str,
-    pattern: str,
-    outcome: Outcome | None,
-    kind: str,
-    label: str,
-) -> None:
+def _draw_name(sheet: Sheet, x: float, y: float, width: float, name: str, pattern: str) -> float:
+    """Write the name of a head and its pattern, below if it doesn't fit beside it; the result is the next line."""
     sheet.text(x, y, name, SMALL, bold=True)
     after = x + sheet.size(f"{name} ", SMALL, bold=True)[0]
-    if pattern:
-        fits = sheet.size(pattern, SMALL)[0] <= width - (after - x)
-        if fits:
-            sheet.text(after, y, pattern, SMALL, colour=QUIET)
-        else:
-            y += _LINE
-            sheet.text(x, y, sheet.clip(pattern, width, SMALL), SMALL, colour=QUIET)
-    if outcome is None:
-        return
+    if pattern and sheet.size(pattern, SMALL)[0] <= width - (after - x):
+        sheet.text(after, y, pattern, SMALL, colour=QUIET)
+    elif pattern:
+        y += _LINE
+        sheet.text(x, y, sheet.clip(pattern, width, SMALL), SMALL, colour=QUIET)
+    return y + _LINE
+
+
+def _draw_outcome(sheet: Sheet, x: float, y: float, width: float, outcome: Outcome, shown: Shown) -> None:
+    """Write the answer that is left, or how it changes."""
+    kind = shown.outcomes.kind
     text = said(outcome) if kind == "labels" else with_minus(change_text(outcome, kind))
-    changed = kind == "labels" and outcome.label != label
-    sheet.text(x, y + _LINE, sheet.clip(text, width, SMALL), SMALL, colour=EFFECT_INK if changed else INK)
+    changed = kind == "labels" and outcome.label != shown.place.label
+    sheet.text(x, y, sheet.clip(text, width, SMALL), SMALL, colour=EFFECT_INK if changed else INK)

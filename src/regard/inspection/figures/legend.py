@@ -6,10 +6,7 @@ from regard.inspection.figures.colours import LINE, MASKED, PAPER, QUIET, rgb, s
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.page.numbers import percent
 
-__all__ = ["LEGEND", "draw_legend", "hatching"]
-
-LEGEND = 22.0
-"""Its height."""
+__all__ = ["draw_legend", "hatching"]
 
 _WIDTH, _HIGH, _STEPS = 72.0, 6.0, 48
 

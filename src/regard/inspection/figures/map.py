@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 
-from regard.inspection.figures.colours import QUIET, WEIGHT, WEIGHT_INK, ink_on_blue, weight_pixels
+from regard.inspection.figures.colours import QUIET, WEIGHT, WEIGHT_INK, ink_on_blue, weight_colours
 from regard.inspection.figures.drawn_cells import DrawnCells, cells_of, high_of
 from regard.inspection.figures.inputs.chips import shown_text
 from regard.inspection.figures.legend import draw_legend, hatching
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.record.numbered import numbered
-from regard.page.colours import hexadecimal
 from regard.page.numbers import percent
 
 __all__ = ["draw_map"]
@@ -130,9 +129,9 @@ def _draw_notes(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], y: f
     dots = _dotted(cells)
     if not dots:
         return
-    colours = weight_pixels(np.array([cells.largest[each] for each in dots]), 1.0).tolist()
+    colours = weight_colours(np.array([cells.largest[each] for each in dots]), 1.0)
     for (row, column), colour in zip(dots, colours, strict=True):
-        sheet.disc((column + 0.5) * cell[0], (row + 0.5) * cell[1], 1.6, fill=hexadecimal(tuple(colour)))
+        sheet.disc((column + 0.5) * cell[0], (row + 0.5) * cell[1], 1.6, fill=colour)
     highest = max(float(cells.largest[each]) for each in dots)
     sheet.disc(2, y + 5, 1.6, fill=WEIGHT)
     told = f"a single weight, of up to {percent(highest)}, that the colour of its cell hides"

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.inspection.figures.colours import INK, LINE, MASKED, QUIET, RAISED, WEIGHT_INK, ink_on_blue, weight_pixels
+from regard.inspection.figures.colours import INK, LINE, MASKED, QUIET, RAISED, WEIGHT_INK, ink_on_blue, weight_colours
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
-from regard.page.colours import hexadecimal
 
 __all__ = ["CELL", "Matrix", "draw_matrix", "short_number"]
 
@@ -107,6 +106,5 @@ def _colours(value: float, high: float | None) -> tuple[str, str]:
         return MASKED, QUIET
     if high is None:
         return RAISED, INK
-    red, green, blue = weight_pixels(np.array([value]), high)[0].tolist()
     share = math.sqrt(min(1.0, max(0.0, value / high))) if math.isfinite(value) else 1.0
-    return hexadecimal((red, green, blue)), ink_on_blue(share)
+    return weight_colours(np.array([value]), high)[0], ink_on_blue(share)

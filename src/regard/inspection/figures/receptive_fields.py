@@ -10,11 +10,10 @@ from regard.attention.validation import check_tensor
 from regard.errors import ArgumentError
 from regard.inspection.figures.colours import INK, LINE, QUIET, weight_pixels
 from regard.inspection.figures.legend import draw_legend
-from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
+from regard.inspection.figures.sheet import LABEL, SMALL, Sheet, points_of
 
 __all__ = ["receptive_field_figure"]
 
-_POINTS, _NARROWEST, _WIDEST = 72, 2.5, 40.0
 _LARGEST, _GAP, _BETWEEN, _NAME = 60.0, 5.0, 22.0, 9.0
 # Smaller heads have no number.
 _LEAST_NAMED = 14.0
@@ -53,10 +52,8 @@ def receptive_field_figure(
         columns = math.ceil(math.sqrt(heads))
     if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
         raise ArgumentError(f"`columns` must be a number of heads, 1 or more, but is {columns!r:.60}.")
-    if isinstance(width, bool) or not isinstance(width, int | float) or not _NARROWEST <= width <= _WIDEST:
-        raise ArgumentError(f"`width` must be from {_NARROWEST:g} to {_WIDEST:g} inches, but is {width!r:.60}.")
     columns = min(columns, heads)
-    sheet = Sheet(math.floor(width * _POINTS) - 6.0, font)
+    sheet = Sheet(points_of(width), font)
     room = (sheet.width - _BETWEEN * (len(fields) - 1)) / len(fields)
     size = min(_LARGEST, (room + _GAP) / columns - _GAP)
     if size < side:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from regard.inspection.figures.colours import INK, PAPER
 from regard.inspection.figures.fonts import Fonts
 from regard.page.visible import visible
 
-__all__ = ["LABEL", "SMALL", "Sheet", "points_of"]
+__all__ = ["LABEL", "SMALL", "Sheet", "bezier", "points_of"]
 
 LABEL, SMALL = 8.0, 7.0
 """The sizes of letters, in points: of items and numbers, and of what is said besides."""
@@ -39,6 +39,53 @@ def points_of(width: float) -> float:
     if isinstance(width, bool) or not isinstance(width, int | float) or not _NARROWEST <= width <= _WIDEST:
         raise ArgumentError(f"`width` must be from {_NARROWEST:g} to {_WIDEST:g} inches, but is {width!r:.60}.")
     return math.floor(width * _POINTS) - 2 * _MARGIN
+
+
+def bezier(points: Sequence[tuple[float, float]], steps: np.ndarray) -> list[tuple[float, float]]:
+    """Places on a cubic Bezier curve of four points, at steps from 0, its beginning, to 1, its end.
+
+    Example:
+        >>> bezier([(0, 0), (0, 4), (4, 4), (4, 0)], np.array([0.0, 0.5, 1.0]))
+        [(0.0, 0.0), (2.0, 3.0), (4.0, 0.0)]
+    """
+    at = steps[:, None]
+    a, b, c, d = (np.asarray(each) for each in points)
+    found = (1 - at) ** 3 * a + 3 * (1 - at) ** 2 * at * b + 3 * (1 - at) * at**2 * c + at**3 * d
+    return [(x, y) for x, y in found.tolist()]
+
+
+class _Letters(TypedDict, total=False):
+    """How a text is written: black, regular, and beginning where it is written, unless it says otherwise.
+
+    `align` is "left", "center" or "right".
+    """
+
+    colour: str
+    align: str
+    bold: bool
+
+
+class _Stroke(TypedDict, total=False):
+    """How a line is drawn: solid, unless `dashes` are those of matplotlib; `gid` is its id in an SVG file."""
+
+    colour: Required[str]
+    width: Required[float]
+    alpha: float
+    dashes: Any
+    gid: str | None
+
+
+class _Filling(TypedDict, total=False):
+    """How a shape is drawn: filled, framed or both.
+
+    The filling hides `alpha` of what is below it; `line` is the width of the frame, and `gid` the id in an SVG file.
+    """
+
+    fill: str | None
+    edge: str | None
+    line: float
+    alpha: float
+    gid: str | None
 
 
 class Sheet:
@@ -108,27 +155,25 @@ class Sheet:
         text: str,
         size: float = LABEL,
         *,
-        colour: str = INK,
-        align: str = "left",
-        bold: bool = False,
         angle: float = 0.0,
         on: str | None = None,
+        **letters: Unpack[_Letters],
     ) -> None:
         """Write a text whose middle line is at `y`, and which begins, ends or has its middle at `x`.
 
         Args:
-            x, y, text, size, colour, bold: where it stands, and how.
-            align: "left", "center" or "right".
+            x, y, text, size, letters: where it stands, and how.
             angle: turned up by so many degrees around its beginning.
             on: the colour of a box behind it.
         """
+        align, bold = letters.get("align", "left"), letters.get("bold", False)
         drawn, families = self.fonts.fit(visible(text), bold)
         self._axes.text(
             x,
             y,
             drawn,
             size=size,
-            color=colour,
+            color=letters.get("colour", INK),
             ha=align,
             va="center_baseline" if not angle else "center",
             family=families,
@@ -150,121 +195,57 @@ class Sheet:
             self._reach(left, y - high / 2, left + wide, y + high / 2)
 
     def paragraph(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        width: float,
-        *,
-        size: float = SMALL,
-        colour: str = INK,
-        align: str = "left",
-        bold: bool = False,
+        self, x: float, y: float, text: str, width: float, *, size: float = SMALL, **letters: Unpack[_Letters]
     ) -> float:
         """Write text in lines of a width, the first of which begins at `y`; the result is where the last ends.
 
         The lines begin, end or have their middle at `x`, as in `text`.
         """
         high = _LINE * size / SMALL
+        bold = letters.get("bold", False)
         line = ""
         for word in text.split(" "):
             more = f"{line} {word}" if line else word
             if line and self.size(more, size, bold=bold)[0] > width:
-                self.text(x, y + high / 2, line, size, colour=colour, align=align, bold=bold)
+                self.text(x, y + high / 2, line, size, **letters)
                 y += high
                 more = word
             line = more
-        last = self.clip(line, width, size, bold=bold)
-        self.text(x, y + high / 2, last, size, colour=colour, align=align, bold=bold)
+        self.text(x, y + high / 2, self.clip(line, width, size, bold=bold), size, **letters)
         return y + high
 
     def box(
-        self,
-        x: float,
-        y: float,
-        width: float,
-        height: float,
-        *,
-        fill: str | None = None,
-        edge: str | None = None,
-        line: float = 1.0,
-        round: float = 0.0,
-        alpha: float = 1.0,
-        gid: str | None = None,
+        self, x: float, y: float, width: float, height: float, *, round: float = 0.0, **filling: Unpack[_Filling]
     ) -> None:
-        """A rectangle, filled or framed or both; `gid` is its id in an SVG file."""
-        options: dict[str, Any] = {
-            "facecolor": fill or "none",
-            "edgecolor": edge or "none",
-            "linewidth": line if edge else 0.0,
-            "alpha": None if alpha == 1.0 else alpha,
-            "zorder": self._next(),
-        }
+        """A rectangle, whose corners are as round as a circle of the radius `round`."""
         if round:
             style = self._patches.BoxStyle.Round(pad=0.0, rounding_size=min(round, width / 2, height / 2))
-            patch = self._patches.FancyBboxPatch((x, y), width, height, boxstyle=style, mutation_aspect=1.0, **options)
+            patch = self._patches.FancyBboxPatch((x, y), width, height, boxstyle=style, mutation_aspect=1.0)
         else:
-            patch = self._patches.Rectangle((x, y), width, height, **options)
-        patch.set_gid(gid)
-        self._add(patch)
+            patch = self._patches.Rectangle((x, y), width, height)
+        self._fill(patch, filling)
         self._reach(x, y, x + width, y + height)
 
-    def disc(
-        self,
-        x: float,
-        y: float,
-        radius: float,
-        *,
-        fill: str,
-        edge: str | None = None,
-        line: float = 1.0,
-        alpha: float = 1.0,
-        gid: str | None = None,
-    ) -> None:
-        """A circle, filled so far that it hides `alpha` of what is below; `gid` is its id in an SVG file."""
-        patch = self._patches.Circle(
-            (x, y),
-            radius,
-            # The alpha of a patch would be that of its edge too.
-            facecolor=fill if alpha == 1.0 else (fill, alpha),
-            edgecolor=edge or "none",
-            linewidth=line if edge else 0.0,
-            zorder=self._next(),
-        )
-        patch.set_gid(gid)
-        self._add(patch)
+    def disc(self, x: float, y: float, radius: float, **filling: Unpack[_Filling]) -> None:
+        """A circle."""
+        self._fill(self._patches.Circle((x, y), radius), filling)
         self._reach(x - radius, y - radius, x + radius, y + radius)
 
-    def line(
-        self,
-        points: Sequence[tuple[float, float]],
-        *,
-        colour: str,
-        width: float,
-        alpha: float = 1.0,
-        dashes: Any = "-",
-        gid: str | None = None,
-    ) -> None:
-        """A line of straight parts; `gid` is its id in an SVG file."""
-        self._stroke(self._path(points), colour, width, alpha, dashes, gid)
+    def polygon(self, points: np.ndarray, **filling: Unpack[_Filling]) -> None:
+        """A polygon, (point, 2)."""
+        self._fill(self._patches.Polygon(points), filling)
+        self._reach_points(points.tolist())
+
+    def line(self, points: Sequence[tuple[float, float]], **stroke: Unpack[_Stroke]) -> None:
+        """A line of straight parts."""
+        self._stroke(self._path(points), stroke)
         self._reach_points(points)
 
-    def curve(
-        self,
-        points: Sequence[tuple[float, float]],
-        *,
-        colour: str,
-        width: float,
-        alpha: float = 1.0,
-        gid: str | None = None,
-    ) -> None:
-        """A cubic Bezier curve of four points; `gid` is its id in an SVG file."""
+    def curve(self, points: Sequence[tuple[float, float]], **stroke: Unpack[_Stroke]) -> None:
+        """A cubic Bezier curve of four points."""
         code = self._path
-        self._stroke(code(points, [code.MOVETO, code.CURVE4, code.CURVE4, code.CURVE4]), colour, width, alpha, "-", gid)
-        steps = np.linspace(0.0, 1.0, 17)[:, None]
-        a, b, c, d = (np.asarray(each) for each in points)
-        found = (1 - steps) ** 3 * a + 3 * (1 - steps) ** 2 * steps * b + 3 * (1 - steps) * steps**2 * c + steps**3 * d
-        self._reach_points(found.tolist(), width / 2)
+        self._stroke(code(points, [code.MOVETO, code.CURVE4, code.CURVE4, code.CURVE4]), stroke)
+        self._reach_points(bezier(points, np.linspace(0.0, 1.0, 17)), stroke["width"] / 2)
 
     def lines(self, ends: np.ndarray, *, colour: str, width: float) -> None:
         """Many straight lines, (line, 2, 2)."""
@@ -276,29 +257,6 @@ class Sheet:
                 autolim=False,
             )
             self._reach_points(ends.reshape(-1, 2).tolist())
-
-    def polygon(
-        self,
-        points: np.ndarray,
-        *,
-        fill: str,
-        edge: str | None = None,
-        line: float = 1.0,
-        alpha: float = 1.0,
-        gid: str | None = None,
-    ) -> None:
-        """A filled polygon, (point, 2); `gid` is its id in an SVG file."""
-        patch = self._patches.Polygon(
-            points,
-            facecolor=fill,
-            edgecolor=edge or "none",
-            linewidth=line if edge else 0.0,
-            alpha=None if alpha == 1.0 else alpha,
-            zorder=self._next(),
-        )
-        patch.set_gid(gid)
-        self._add(patch)
-        self._reach_points(points.tolist())
 
     def cells(self, x: float, y: float, cell: tuple[float, float], colours: np.ndarray, *, gid: str) -> None:
         """Cells, each drawn by itself, in colours (row, column, RGB) of bytes; `gid` is their id in an SVG file."""
@@ -341,9 +299,7 @@ class Sheet:
                 points += [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
             if points:
                 path = code(points, corner * (len(points) // 5))
-                patch = self._patches.PathPatch(path, facecolor=colour, edgecolor="none", linewidth=0.0)
-                patch.set(zorder=self._next(), gid=f"{gid}-{level}")
-                self._add(patch)
+                self._fill(self._patches.PathPatch(path), {"fill": colour, "gid": f"{gid}-{level}"})
 
     def image(
         self, x: float, y: float, width: float, height: float, pixels: np.ndarray, *, smooth: bool = False
@@ -361,21 +317,31 @@ class Sheet:
         )
         self._reach(x, y, x + width, y + height)
 
-    def _stroke(self, path: Any, colour: str, width: float, alpha: float, dashes: Any, gid: str | None = None) -> None:
+    def _stroke(self, path: Any, stroke: _Stroke) -> None:
+        alpha, dashes = stroke.get("alpha", 1.0), stroke.get("dashes", "-")
         patch = self._patches.PathPatch(
             path,
             facecolor="none",
-            edgecolor=colour,
-            linewidth=width,
+            edgecolor=stroke["colour"],
+            linewidth=stroke["width"],
             alpha=None if alpha == 1.0 else alpha,
             linestyle=dashes,
             capstyle="round" if dashes == "-" else "butt",
-            zorder=self._next(),
         )
-        patch.set_gid(gid)
-        self._add(patch)
+        self._add(patch, stroke.get("gid"))
 
-    def _add(self, patch: Any) -> None:
+    def _fill(self, patch: Any, filling: _Filling) -> None:
+        fill, edge, alpha = filling.get("fill") or "none", filling.get("edge"), filling.get("alpha", 1.0)
+        if alpha != 1.0 and edge is None:
+            patch.set_alpha(alpha)
+        # The alpha of a patch would be that of its edge too.
+        patch.set_facecolor(fill if alpha == 1.0 or edge is None else (fill, alpha))
+        patch.set_edgecolor(edge or "none")
+        patch.set_linewidth(filling.get("line", 1.0) if edge else 0.0)
+        self._add(patch, filling.get("gid"))
+
+    def _add(self, patch: Any, gid: str | None = None) -> None:
+        patch.set(zorder=self._next(), gid=gid)
         # As an artist: the limits of the axes are set at the end, and need not follow each patch.
         self._axes.add_artist(patch)
         patch.set_clip_on(False)

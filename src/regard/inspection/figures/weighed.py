@@ -1,12 +1,15 @@
-"""How much of its blue an item has, and which items have their numbers written."""
+"""How much of its blue an item has, which items have their numbers written, and how long bars are."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
-__all__ = ["heaviest", "highest", "strengths", "width_of", "with_minus"]
+__all__ = ["full_change", "heaviest", "highest", "strengths", "width_of", "with_minus"]
 
 _MOST_NUMBERS, _LEAST_NUMBER = 8, 0.02
+# Where nothing changes more than that, bars of changes are short.
+_FULL_CHANGE = 0.1
 
 
 def highest(weights: np.ndarray) -> float:
@@ -38,6 +41,16 @@ def heaviest(weights: np.ndarray) -> list[int]:
     """
     found = [item for item, weight in enumerate(weights.tolist()) if math.isfinite(weight) and weight >= _LEAST_NUMBER]
     return sorted(found, key=lambda item: -weights[item])[:_MOST_NUMBERS]
+
+
+def full_change(sizes: Iterable[float], kind: str) -> float:
+    """The change that has the longest bar: the largest of these sizes, but no small one unless `kind` is "numbers".
+
+    Example:
+        >>> full_change([0.02, 0.5], "labels"), full_change([0.02], "labels"), full_change([0.02], "numbers")
+        (0.5, 0.1, 0.02)
+    """
+    return max([1e-12 if kind == "numbers" else _FULL_CHANGE, *sizes])
 
 
 def width_of(weight: float) -> float:

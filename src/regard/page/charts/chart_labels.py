@@ -2,39 +2,32 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-__all__ = ["Box", "Label", "end_labels", "point_labels", "spread"]
+from regard.page.marks import Alignment, Box, Place
+
+__all__ = ["Label", "Sizes", "end_labels", "point_labels", "spread"]
 
 _LINE, _GAP = 1.25, 0.45
 
-Alignment = Literal["left", "center", "right"]
-Place = tuple[float, float]
 Named = tuple[int, str, Place]
 
 
-class Box(NamedTuple):
-    """A rectangle; y grows downwards."""
+class Sizes(NamedTuple):
+    """How large a chart and what is in it are.
 
-    left: float
-    top: float
-    right: float
-    bottom: float
+    Args:
+        width, height: the size of the drawing, without the names of the axes.
+        letters: the height of letters.
+        mark: the radius of a mark without a size.
+        measure: gives the width of a text.
+    """
 
-    def meets(self, other: "Box") -> bool:
-        """Whether the two overlap.
-
-        Example:
-            >>> Box(0, 0, 2, 2).meets(Box(1, 1, 3, 3)), Box(0, 0, 2, 2).meets(Box(2, 0, 3, 2))
-            (True, False)
-        """
-        across = self.left < other.right and other.left < self.right
-        return across and self.top < other.bottom and other.top < self.bottom
-
-    def holds(self, other: "Box") -> bool:
-        """Whether the other lies inside this one."""
-        across = self.left <= other.left and other.right <= self.right
-        return across and self.top <= other.top and other.bottom <= self.bottom
+    width: float
+    height: float
+    letters: float
+    mark: float
+    measure: Callable[[str], float]
 
 
 @dataclass(frozen=True)
@@ -84,23 +77,21 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [found[index] for index in range(len(wanted))]
 
 
-def end_labels(
-    names: Sequence[Named], x: float, top: float, bottom: float, letters: float, mark: float
-) -> list[Label] | None:
-    """Names in a column to the right of `x`, each as near the height of the end of its line as the others let it.
+def end_labels(names: Sequence[Named], plot: Box, sizes: Sizes) -> list[Label] | None:
+    """Names in a column to the right of a plot, each as near the height of the end of its line as the others let it.
 
     Args:
         names: of each line its index, its name and its last point.
-        x: the right edge of the plot.
-        top, bottom: the range of the column.
-        letters, mark: the height of letters, and the radius of a mark.
+        plot: the edges of the plot.
+        sizes: those of the chart.
     """
-    places = spread([y for _, _, (_, y) in names], _LINE * letters, top, bottom)
+    letters, mark = sizes.letters, sizes.mark
+    places = spread([y for _, _, (_, y) in names], _LINE * letters, plot.top, plot.bottom)
     if places is None:
         return None
     labels = []
     for (index, text, (end, height)), y in zip(names, places, strict=True):
-        start = x + 1.1 * letters
+        start = plot.right + 1.1 * letters
         near = abs(y - height) < letters / 4 and start - end < mark + 1.5 * letters
         leader = None if near else ((end + mark + 1.0, height), (start - 0.25 * letters, y))
         labels.append(Label(index, text, start, y, leader=leader))
@@ -108,12 +99,7 @@ def end_labels(
 
 
 def point_labels(
-    names: Sequence[Named],
-    reaches: Mapping[int, float],
-    taken: Sequence[Box],
-    room: Box,
-    letters: float,
-    measure: Callable[[str], float],
+    names: Sequence[Named], reaches: Mapping[int, float], taken: Sequence[Box], room: Box, sizes: Sizes
 ) -> list[Label] | None:
     """A name beside each point, where it covers nothing; None if no order of placing them was found that allows it.
 
@@ -122,8 +108,7 @@ def point_labels(
         reaches: the radius of the disc, by the index.
         taken: what no name may cover.
         room: where names may stand.
-        letters: the height of letters.
-        measure: gives the width of a text.
+        sizes: those of the chart.
     """
     forward = sorted(names, key=lambda name: (name[2], name[0]))
     for order in (forward, forward[::-1], sorted(names, key=lambda name: (name[2][1], name[0]))):
@@ -132,7 +117,7 @@ def point_labels(
             found = next(
                 (
                     (label, box)
-                    for label, box in _around(name, reaches[name[0]], letters, measure)
+                    for label, box in _around(name, reaches[name[0]], sizes)
                     if room.holds(box) and not any(map(box.meets, boxes))
                 ),
                 None,
@@ -146,10 +131,11 @@ def point_labels(
     return None
 
 
-def _around(name: Named, reach: float, letters: float, measure: Callable[[str], float]) -> list[tuple[Label, Box]]:
+def _around(name: Named, reach: float, sizes: Sizes) -> list[tuple[Label, Box]]:
     """The places for a name, the best first: to the right, to the left, above, below, and the corners."""
     index, text, (x, y) = name
-    wide, half, beside = measure(text), 0.55 * letters, reach + _GAP * letters
+    letters = sizes.letters
+    wide, half, beside = sizes.measure(text), 0.55 * letters, reach + _GAP * letters
     above, below = y - reach - 0.75 * letters, y + reach + 0.75 * letters
     places: list[tuple[float, float, Alignment]] = [
         (x + beside, y, "left"),

@@ -1,5 +1,11 @@
 """The input itself with the weights of one row on it: words with arcs, or what else it is, as the page draws it."""
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from regard.inspection.figures.inputs.below import Below, draw_below
 from regard.inspection.figures.inputs.graph import draw_graph
 from regard.inspection.figures.inputs.molecule import draw_molecule
 from regard.inspection.figures.inputs.picture import draw_picture
@@ -11,6 +17,15 @@ from regard.inspection.figures.shown import Shown
 from regard.inspection.record.drawn_inputs import DrawnGraph, DrawnMolecule, DrawnPicture, DrawnSound, DrawnTable
 
 __all__ = ["draw_arcs", "why_no_arcs"]
+
+# What is none of these is drawn as words.
+_DRAWN: dict[type, Callable[[Sheet, Shown, Any, np.ndarray], Below]] = {
+    DrawnPicture: draw_picture,
+    DrawnSound: draw_sound,
+    DrawnGraph: draw_graph,
+    DrawnMolecule: draw_molecule,
+    DrawnTable: draw_rows,
+}
 
 
 def why_no_arcs(shown: Shown) -> str:
@@ -24,16 +39,9 @@ def why_no_arcs(shown: Shown) -> str:
 def draw_arcs(sheet: Sheet, shown: Shown) -> None:
     """Draw the input of the record."""
     title, weights = shown.row()
-    match shown.record.input:
-        case DrawnPicture() as drawn:
-            draw_picture(sheet, shown, drawn, title, weights)
-        case DrawnSound() as drawn:
-            draw_sound(sheet, shown, drawn, title, weights)
-        case DrawnGraph() as drawn:
-            draw_graph(sheet, shown, drawn, title, weights)
-        case DrawnMolecule() as drawn:
-            draw_molecule(sheet, shown, drawn, title, weights)
-        case DrawnTable() as drawn:
-            draw_rows(sheet, shown, drawn, title, weights)
-        case _:
-            draw_words(sheet, shown, title, weights)
+    drawn = shown.record.input
+    draw = _DRAWN.get(type(drawn))
+    if draw is None:
+        draw_words(sheet, shown, title, weights)
+    else:
+        draw_below(sheet, shown, draw(sheet, shown, drawn, weights), title, weights)

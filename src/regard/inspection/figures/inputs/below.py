@@ -1,6 +1,7 @@
 """What stands below an input that is drawn: items that have no place in it, the answers, and the legend."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,31 +13,30 @@ from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import highest
 from regard.page.numbers import percent
 
-__all__ = ["draw_below"]
+__all__ = ["Below", "draw_below"]
 
 _MOST_ANSWERS, _MOST_APART = 40, 8
 
 
-def draw_below(
-    sheet: Sheet,
-    shown: Shown,
-    y: float,
-    title: str,
-    weights: np.ndarray,
-    *,
-    apart: Sequence[int] = (),
-    cover: float | None = None,
-) -> None:
-    """Draw it from `y` on.
+class Below(NamedTuple):
+    """What an input that is drawn leaves to say.
 
     Args:
-        sheet, shown, y, title, weights: what is drawn, and where.
-        apart: the items without a place, of which those with the largest weights are named.
+        y: where its drawing ends.
         cover: as in `draw_legend`.
+        apart: the items without a place, of which those with the largest weights are named.
     """
-    y += 6
-    if apart:
-        named = sorted(apart, key=lambda item: -float(np.nan_to_num(weights[item])))[:_MOST_APART]
+
+    y: float
+    cover: float | None = None
+    apart: Sequence[int] = ()
+
+
+def draw_below(sheet: Sheet, shown: Shown, below: Below, title: str, weights: np.ndarray) -> None:
+    """Draw what is left to say of the weights; `title` says whose they are."""
+    y = below.y + 6
+    if below.apart:
+        named = sorted(below.apart, key=lambda item: -float(np.nan_to_num(weights[item])))[:_MOST_APART]
         text = ", ".join(f"{shown.record.items[item]} {percent(float(weights[item]))}" for item in sorted(named))
         sheet.text(0, y + 5, sheet.clip(f"besides: {text}", sheet.width), LABEL, colour=INK)
         y += 14
@@ -50,4 +50,4 @@ def draw_below(
     elif shown.answer:
         sheet.text(0, y + 6, sheet.clip(shown.answer, sheet.width, 10.0, bold=True), 10.0, bold=True)
         y += 18
-    draw_legend(sheet, y + 2, title, highest(weights), cover=cover)
+    draw_legend(sheet, y + 2, title, highest(weights), cover=below.cover)

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from regard.inspection.figures.colours import LINE, PAPER, WEIGHT, WEIGHT_INK, weight_pixels
-from regard.inspection.figures.inputs.below import draw_below
+from regard.inspection.figures.colours import LINE, PAPER, WEIGHT, WEIGHT_INK, weight_colours
+from regard.inspection.figures.inputs.below import Below
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import heaviest, highest, width_of
 from regard.inspection.record.drawn_inputs import DrawnGraph
-from regard.page.colours import hexadecimal
 from regard.page.numbers import percent
 
 __all__ = ["draw_graph"]
@@ -19,7 +18,7 @@ _ROOM = 1500.0
 _LONGEST_NAME = 60.0
 
 
-def draw_graph(sheet: Sheet, shown: Shown, drawn: DrawnGraph, title: str, weights: np.ndarray) -> None:
+def draw_graph(sheet: Sheet, shown: Shown, drawn: DrawnGraph, weights: np.ndarray) -> Below:
     """Draw the nodes and edges, the weights along the edges, and the largest weights above their nodes."""
     items, own = shown.record.items, shown.own
     width, height = sheet.width, max(130.0, min(250.0, 0.55 * sheet.width))
@@ -47,11 +46,11 @@ def draw_graph(sheet: Sheet, shown: Shown, drawn: DrawnGraph, title: str, weight
             sheet.text(
                 x, y + radius + 6, sheet.clip(items[item], _LONGEST_NAME, SMALL), SMALL, align="center", on=PAPER
             )
-    colours = weight_pixels(weights, highest(weights)).tolist()
+    colours = weight_colours(weights, highest(weights))
     for item, (x, y) in enumerate(spots):
         edge, line = (WEIGHT_INK, 1.8) if item == own else (LINE, 0.6)
-        sheet.disc(x, y, radius, fill=hexadecimal(tuple(colours[item])), edge=edge, line=line, gid=f"item-{item + 1}")
+        sheet.disc(x, y, radius, fill=colours[item], edge=edge, line=line, gid=f"item-{item + 1}")
     for item in most:
         x, y = spots[item]
         sheet.text(x, y - radius - 6, percent(float(weights[item])), LABEL, align="center", on=PAPER)
-    draw_below(sheet, shown, height, title, weights)
+    return Below(height)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from regard.inspection.figures.colours import INK, WEIGHT_INK, shade
-from regard.inspection.figures.inputs.below import draw_below
+from regard.inspection.figures.inputs.below import Below
 from regard.inspection.figures.sheet import LABEL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import heaviest, strengths
@@ -22,7 +22,7 @@ _TURNS = 24
 _COVER = 0.7
 
 
-def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, weights: np.ndarray) -> None:
+def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, weights: np.ndarray) -> Below:
     """Draw the atoms and bonds, and the largest weights beside their atoms."""
     spots, length, height = _placed(drawn.positions.astype(float), sheet.width)
     radius, size = max(2.5, min(0.36 * length, 10.0)), max(5.5, min(0.34 * length, 9.5))
@@ -41,7 +41,7 @@ def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, title: str, 
         where = _beside(spots[item], radius, taken)
         sheet.text(*where, percent(float(weights[item])), LABEL, align="center")
         taken.append(where)
-    draw_below(sheet, shown, height, title, weights, cover=_COVER)
+    return Below(height, cover=_COVER)
 
 
 def _middle(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:

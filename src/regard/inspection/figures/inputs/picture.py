@@ -3,7 +3,7 @@
 import numpy as np
 
 from regard.inspection.figures.colours import INK, PAPER, WEIGHT, WEIGHT_INK
-from regard.inspection.figures.inputs.below import draw_below
+from regard.inspection.figures.inputs.below import Below
 from regard.inspection.figures.sheet import Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import heaviest, strengths
@@ -18,7 +18,7 @@ _COVER = 0.72
 _LEAST_NUMBERED = 19.0
 
 
-def draw_picture(sheet: Sheet, shown: Shown, drawn: DrawnPicture, title: str, weights: np.ndarray) -> None:
+def draw_picture(sheet: Sheet, shown: Shown, drawn: DrawnPicture, weights: np.ndarray) -> Below:
     """Draw the picture, the frame of the patch for which is predicted, and the largest weights."""
     tall, wide = drawn.pixels.shape[:2]
     scale = min(_SIDE, sheet.width) / max(tall, wide)
@@ -43,4 +43,4 @@ def draw_picture(sheet: Sheet, shown: Shown, drawn: DrawnPicture, title: str, we
     if shown.own in corners:
         sheet.box(*corners[shown.own], *size, edge=WEIGHT_INK, line=1.8)
     apart = [item for item in range(len(weights)) if item not in corners]
-    draw_below(sheet, shown, height, title, weights, apart=apart, cover=_COVER)
+    return Below(height, apart=apart, cover=_COVER)

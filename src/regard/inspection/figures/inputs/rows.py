@@ -3,7 +3,7 @@
 import numpy as np
 
 from regard.inspection.figures.colours import LINE, QUIET, WEIGHT_INK, shade
-from regard.inspection.figures.inputs.below import draw_below
+from regard.inspection.figures.inputs.below import Below
 from regard.inspection.figures.inputs.chips import window
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.shown import Shown
@@ -18,7 +18,7 @@ _LONGEST_NAME = 70.0
 _COVER = 0.42
 
 
-def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, title: str, weights: np.ndarray) -> None:
+def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, weights: np.ndarray) -> Below:
     """Draw as many columns as fit, and of many rows those around the one that is predicted or weighs most."""
     names, own = shown.names, shown.own
     centre = int(np.argmax(np.nan_to_num(weights))) if own is None else own
@@ -62,7 +62,7 @@ def draw_rows(sheet: Sheet, shown: Shown, drawn: DrawnTable, title: str, weights
         notes.append(f"{counted(len(names) - len(which), 'more row')}")
     if notes:
         y = sheet.paragraph(0, y + 2, " and ".join(notes), sheet.width, colour=QUIET)
-    draw_below(sheet, shown, y, title, weights, cover=_COVER)
+    return Below(y, cover=_COVER)
 
 
 def _width(sheet: Sheet, name: str, texts: list[str]) -> float:

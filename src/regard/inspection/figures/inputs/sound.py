@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from regard.inspection.figures.colours import INK, LINE, QUIET, WEIGHT, WEIGHT_INK, rgb
-from regard.inspection.figures.inputs.below import draw_below
+from regard.inspection.figures.inputs.below import Below
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import strengths
@@ -21,7 +21,7 @@ _APART = 46.0
 _PARTS = 800
 
 
-def draw_sound(sheet: Sheet, shown: Shown, drawn: DrawnSound, title: str, weights: np.ndarray) -> None:
+def draw_sound(sheet: Sheet, shown: Shown, drawn: DrawnSound, weights: np.ndarray) -> Below:
     """Draw the sound, and the frame of the item for which is predicted."""
     seconds = max(drawn.seconds, len(weights) * drawn.step)
     low = _SPECTROGRAM if len(drawn.spectrogram) else 0.0
@@ -44,7 +44,7 @@ def draw_sound(sheet: Sheet, shown: Shown, drawn: DrawnSound, title: str, weight
         text = f"{number * step:g} s"
         at = min(max(x, sheet.size(text, SMALL)[0] / 2), width - sheet.size(text, SMALL)[0] / 2)
         sheet.text(at, deep + 8.5, text, SMALL, colour=QUIET, align="center")
-    draw_below(sheet, shown, deep + _RULER, title, weights, cover=_COVER)
+    return Below(deep + _RULER, cover=_COVER)
 
 
 def _lit(strength: np.ndarray, wide: float) -> list[tuple[int, float, float, float]]:

@@ -15,9 +15,10 @@ from regard.inspection.figures.inputs.chips import (
     size_of_chips,
     window,
 )
-from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
+from regard.inspection.figures.sheet import LABEL, SMALL, Sheet, bezier
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import heaviest, width_of
+from regard.page.marks import Box, Place
 from regard.page.numbers import counted, percent, probability
 
 __all__ = ["draw_words"]
@@ -30,8 +31,6 @@ _TALLEST, _BETWEEN = 88.0, 62.0
 _LINES_APART = 24.0
 _LONGEST_LABEL = 24
 _TRIES = (0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75)
-
-Point = tuple[float, float]
 
 
 def draw_words(sheet: Sheet, shown: Shown, title: str, weights: np.ndarray) -> None:
@@ -81,11 +80,11 @@ def _outside(shown: Shown, which: range, weights: np.ndarray) -> list[str]:
 
 def _draw_arcs(
     sheet: Sheet, placed: Sequence[Chip], start: Chip, weights: np.ndarray, lines: bool
-) -> list[tuple[str, Point]]:
+) -> list[tuple[str, Place]]:
     """Draw the arcs; what is written on them, and where."""
     ends = {chip.number: chip for chip in placed}
     joined = [item for item in heaviest(weights) if item in ends]
-    taken: list[tuple[float, float, float, float]] = []
+    taken: list[Box] = []
     numbers = []
     for item in joined:
         end = ends[item]
@@ -109,7 +108,7 @@ def _draw_arcs(
     return numbers
 
 
-def _beside(start: Chip, end: Chip) -> Point:
+def _beside(start: Chip, end: Chip) -> Place:
     """Where the number of an arc stands where there are several lines: above it, or where it ends among others."""
     if end is start:
         return end.middle, end.y - 24.5
@@ -123,7 +122,7 @@ def _low_arc(start: Chip, end: Chip) -> float:
     return min(_LINES_APART / 2, 7 + 0.03 * abs(start.middle - end.middle))
 
 
-def _curve(start: Chip, end: Chip, lines: bool) -> list[Point]:
+def _curve(start: Chip, end: Chip, lines: bool) -> list[Place]:
     """A curve above a line, from an item to itself, or from one line to another."""
     a, b = (start.middle, start.y), (end.middle, end.y)
     if start is end:
@@ -140,26 +139,12 @@ def _curve(start: Chip, end: Chip, lines: bool) -> list[Point]:
     return [a, (a[0], middle), (b[0], middle), b]
 
 
-def _free(curve: list[Point], width: float, taken: list[tuple[float, float, float, float]], *, below: bool) -> Point:
+def _free(curve: list[Place], width: float, taken: list[Box], *, below: bool) -> Place:
     """Where on a curve there is room for its number."""
-    (x1, y1), (x2, y2), (x3, y3), (x4, y4) = curve
     # Arcs from below fan out of one point, so their numbers stand where they are apart.
     tries = (0.74, 0.68, 0.62, 0.8, 0.55, 0.86) if below else _TRIES
-    spots = [
-        tuple(
-            (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
-            for a, b, c, d in ((x1, x2, x3, x4), (y1, y2, y3, y4))
-        )
-        for t in tries
-    ]
-    boxes = [(x - width / 2 - 1, y - 5, x + width / 2 + 1, y + 5) for x, y in spots]
-    free = [
-        number
-        for number, box in enumerate(boxes)
-        if not any(
-            box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken
-        )
-    ]
-    chosen = free[0] if free else 0
+    spots = bezier(curve, np.array(tries))
+    boxes = [Box(x - width / 2 - 1, y - 5, x + width / 2 + 1, y + 5) for x, y in spots]
+    chosen = next((number for number, box in enumerate(boxes) if not any(map(box.meets, taken))), 0)
     taken.append(boxes[chosen])
-    return spots[chosen]  # pyright: ignore[reportReturnType]
+    return spots[chosen]
