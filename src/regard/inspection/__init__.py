@@ -131,10 +131,7 @@ _PLACES = {
         "chart_figure",
         "save_chart",
     ),
-    "figures.figure": (
-        "FIGURE_VIEWS",
-        "figure",
-    ),
+    "figures.figure": ("FIGURE_VIEWS", "figure", "save_figure"),
     "figures.receptive_fields": ("receptive_field_figure",),
     "figures.written": ("FIGURE_FORMATS",),
     "record.drawn_inputs": (
