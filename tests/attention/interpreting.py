@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 import torch
 
+from attention.cases import Case
+from attention.comparing import request_of
 from regard.attention.engines import triton
+
+
+def taken(kind: str, examples: dict[str, Any]) -> list[str]:
+    """The names of the parts of a kind that the engine takes."""
+    return [name for name in examples if triton.lacks(request_of(Case(**{kind: name}).make())) is None]
 
 
 def interpret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ from attention.cases import (
     shifted,
 )
 from attention.comparing import ROUNDING, compare_one, explained, gaps, outcome, request_of
-from attention.interpreting import interpret
+from attention.interpreting import interpret, taken
 from attention.test_poison import PLACES, POISONS, hidden, poisoned, visible
 from attention.test_transforms import check_results
 from regard.attention import Bias, Budget, Documents, Edges, Lengths, Relative, Rotary, TopK, Window, attend, weigh
@@ -60,11 +60,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton.runtime.i
 @pytest.fixture(autouse=True)
 def interpreter(monkeypatch):
     interpret(monkeypatch)
-
-
-def taken(kind: str, examples: dict[str, Any]) -> list[str]:
-    """The names of the parts of a kind that the engine takes."""
-    return [name for name in examples if triton.lacks(request_of(Case(**{kind: name}).make())) is None]
 
 
 SCORES, WEIGHTS, POSITIONS = (

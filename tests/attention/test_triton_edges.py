@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention.cases import MASK_EXAMPLES, SCORE_EXAMPLES, WEIGHTS_EXAMPLES, Arguments, Case, Size, numbers
 from attention.comparing import compare_one, outcome, request_of
-from attention.interpreting import interpret
+from attention.interpreting import interpret, taken
 from regard.attention import Additive, Alibi, Budget, Causal, Edges, Entmax, Relu, Softmax, TopK, attend, plan
 from regard.attention.engines import triton
 from regard.attention.engines.triton.edges import graph_of
@@ -42,8 +42,7 @@ def mask_with_hubs(monkeypatch):
     monkeypatch.setitem(MASK_EXAMPLES, "hubs", hubs)
 
 
-SCORES = [name for name in SCORE_EXAMPLES if "own" not in name]
-WEIGHTS = [name for name in WEIGHTS_EXAMPLES if "own" not in name]
+SCORES, WEIGHTS = taken("score", SCORE_EXAMPLES), taken("weights", WEIGHTS_EXAMPLES)
 SIZES = "few queries", "few keys"
 
 

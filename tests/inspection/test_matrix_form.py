@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 from regard.inspection.figures import matrix_form
 from regard.inspection.figures.matrix import short_number
 from regard.inspection.figures.written import figure_bytes
-from regard.inspection.steps import EXAMPLES, Matrices
+from regard.inspection.steps import EXAMPLES, STEP_SCORES, Matrices
 
 SVG = "{http://www.w3.org/2000/svg}"
 # What the notes give: the rest follows from these.
@@ -133,3 +133,9 @@ def test_two_decimals_and_no_more_are_claimed():
         "9999.50",
         "nan",
     ]
+
+
+@pytest.mark.parametrize("score", STEP_SCORES)
+def test_every_score_is_drawn_and_those_that_are_no_product_are_named(score):
+    drawn = matrix_form(EXAMPLES["000"].matrices, score=score)
+    assert (score in texts_of(drawn)) is (score not in ("dot", "scaled_dot"))

@@ -27,7 +27,7 @@ _SIGN, _LONGEST_NAME = 11.0, 60.0
 # Lines are as wide as they must be, up to a whole page on its side.
 _WIDEST = 720.0
 _PROJECTED = {"query": ("Wq", "Q"), "key": ("Wk", "K"), "value": ("Wv", "V")}
-_SIGNS = {"dot": "·", "scaled_dot": "·", "additive": "additive", "cosine": "cosine"}
+_PRODUCTS = {"dot", "scaled_dot"}
 
 
 def is_drawable(matrices: Matrices) -> bool:
@@ -111,7 +111,7 @@ def _products(
     normaliser, temperature = names.get("weights", "softmax"), names.get("temperature", 1.0)
     cooled = f", T = {temperature:g}" if temperature != 1 else ""
     return [
-        ([Matrix("Q", query), _SIGNS[score], *keys, *scale, "=", scores], (0, 4 + len(scale))),
+        ([Matrix("Q", query), "·" if score in _PRODUCTS else score, *keys, *scale, "=", scores], (0, 4 + len(scale))),
         ([scores, f"→ {normaliser}{cooled} →", weights], (0, 2)),
         ([weights, "·", Matrix("V", value), "=", outputs], (0, 4)),
     ]
