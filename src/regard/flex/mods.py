@@ -23,8 +23,8 @@ MASK, SCORE = "mask_mod", "score_mod"
 _TAKES = {MASK: "(b, h, q_idx, kv_idx)", SCORE: "(score, b, h, q_idx, kv_idx)"}
 # Words in PyTorch's error where a mod can't be computed for many pairs at once -> what the mod does, for our error.
 _REASONS = {
-    "data-dependent control flow": "decides by a number of each pair (if, while, and, or, not, a < b < c)",
-    ".item()": "makes a Python number of one of each pair (int(), float(), .item(), range())",
+    "data-dependent control flow": "branches on a number of a pair (if, while, and, or, not, a < b < c)",
+    ".item()": "turns a number of a pair into a Python number (int(), float(), .item(), range())",
     "random operation": "draws random numbers",
     "dynamic shape": "makes a tensor whose size depends on numbers",
 }

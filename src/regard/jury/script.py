@@ -20,7 +20,7 @@ __all__ = ["written_script"]
 
 _MOST_WRITTEN = 200  # numbers; if there are more, the program draws them by their seed
 
-_HEAD = '''"""{told}
+_HEAD = '''"""{docstring}
 """
 
 import torch
@@ -39,7 +39,7 @@ def call(query, key, value, **options):
 
 
 def definition(query, key, value, bias=None, kept=None):
-    """Attention row by row in float64: what a row doesn't see is never computed with."""
+    """Attention row by row in float64, computed without what the row doesn't see."""
     rows, share = [], query.shape[1] // key.shape[1]
     bias = None if bias is None else bias.expand(allowed.shape)
     for b, h, i in torch.cartesian_prod(*map(torch.arange, query.shape[:3])).view(-1, 3).tolist():
@@ -216,7 +216,7 @@ def written_script(subject: Subject, law: Law, case: Case, finding: Finding, can
     swap = ".transpose(1, 2)" if claims.layout == "length first" else ""
     scale = case.scale if case.scale is not None else f"{1 / math.sqrt(max(case.feature, 1))!r}"
     head = _HEAD.format(
-        told=_docstring(
+        docstring=_docstring(
             f'{candidate.name} breaks the law "{law.name}": {law.says}',
             "",
             law.matters,

@@ -114,6 +114,6 @@ def _blank(name: str, formula: str, value: Tensor, slips: Mapping[str, Tensor]) 
     return Blank(name, formula, right, {slip: float(x) for slip, x in slips.items() if not _equal(float(x), right)})
 
 
-def _equal(given: float, value: float) -> bool:
+def _equal(number: float, value: float) -> bool:
     """Whether the given number is the value, rounded to two decimals or to four digits."""
-    return abs(given - value) <= max(0.005, 0.0005 * abs(value)) * (1 + 1e-9)
+    return abs(number - value) <= max(0.005, 0.0005 * abs(value)) * (1 + 1e-9)

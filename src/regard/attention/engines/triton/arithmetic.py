@@ -37,7 +37,9 @@ def dot(left, right, total, KIND: tl.constexpr):
 def hidden_dot(left, right, shown, total):
     """total + left @ right, without the terms at hidden pairs, whose factors may be NaN or infinite.
 
-    Terms are added one column of `left` at a time. left and shown: (row, column); right: (column, size).
+    The terms are added one column of `left` at a time.
+
+    left and shown: (row, column); right: (column, size).
     """
     column = tl.arange(0, left.shape[1])
     for number in range(left.shape[1]):
