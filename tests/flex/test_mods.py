@@ -264,9 +264,9 @@ def drawing(score, b, h, q, k):
 @pytest.mark.parametrize(
     ("mod", "says"),
     [
-        (branching, r"branching decides by a number of each pair \(if, while, and, or, not, a < b < c\)"),
-        (lambda score, b, h, q, k: torch.where(0 < q < 3, score, 0), "decides by a number"),
-        (counting, "counting makes a Python number of one of each pair"),
+        (branching, r"branching branches on a number of a pair \(if, while, and, or, not, a < b < c\)"),
+        (lambda score, b, h, q, k: torch.where(0 < q < 3, score, 0), "branches on a number"),
+        (counting, "counting turns a number of a pair into a Python number"),
         (drawing, "drawing draws random numbers"),
         (
             lambda score, b, h, q, k: 1.0,
@@ -286,7 +286,7 @@ def test_errors_of_score_mods(mod, says):
 @pytest.mark.parametrize(
     ("mod", "says"),
     [
-        (lambda b, h, q, k: q >= k and q < 3, "decides by a number"),
+        (lambda b, h, q, k: q >= k and q < 3, "branches on a number"),
         (lambda b, h, q, k: q - k, r"must return True = may attend, as a tensor \(\) of bools.*torch.int64"),
         (lambda b, h, q, k: True, "but returned bool"),
         (lambda score, b, h, q, k: score > 0, r"must take \(b, h, q_idx, kv_idx\)"),

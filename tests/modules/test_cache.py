@@ -176,7 +176,7 @@ class TestRemember:
     def test_it_is_sealed(self):
         attention, x = make(), vectors()
         memory = attention.remember(x)
-        with pytest.raises(ArgumentError, match="`cache` is sealed, it holds a whole source"):
+        with pytest.raises(ArgumentError, match="`cache` is sealed and holds a whole source"):
             attention(x, x, cache=memory)
         with pytest.raises(ArgumentError, match="`cache` is sealed: it holds a whole source"):
             memory.append(memory.key, memory.value)

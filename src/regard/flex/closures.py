@@ -1,8 +1,8 @@
-"""What a user's function captures: to freeze it, and to see whether it has changed.
+"""Freeze what a user's function captures, and see whether it has changed since.
 
-A function reads its variables when it runs. Tiles are computed again for the gradient, when a loop's variable may have
-another value already, and what a mask_mod became is kept from call to call. So functions are frozen when they are
-handed over, and what was kept is used only as long as everything that the function captures is the same.
+A function reads its variables when it runs. The gradient computes tiles again, and a loop's variable may have another
+value by then; so functions are frozen when they are handed over. The mask that a mask_mod becomes is kept from call to
+call; it is used again only if nothing that the function captures has changed.
 """
 
 import functools
@@ -18,7 +18,7 @@ __all__ = ["State", "frozen", "state"]
 
 # Functions of these packages depend on no variable of the user's, unless they are made inside of another function.
 _LIBRARIES = ("torch", "numpy")
-_MOST = 10_000  # values that are looked at: more of them would take longer than to ask a mask_mod again
+_MOST = 10_000  # values that are compared; where there are more, it is faster to ask the mask_mod again
 
 
 def frozen(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,23 +36,23 @@ def frozen(function: Callable[..., Any]) -> Callable[..., Any]:
     return _frozen(function, {})
 
 
-def _frozen(value: Any, made: dict[int, Any]) -> Any:
-    if id(value) in made:
-        return made[id(value)]
+def _frozen(value: Any, copies: dict[int, Any]) -> Any:
+    if id(value) in copies:
+        return copies[id(value)]
     if isinstance(value, types.FunctionType):
-        return _frozen_function(value, made)
+        return _frozen_function(value, copies)
     if isinstance(value, functools.partial):
-        arguments = [_frozen(each, made) for each in value.args]
-        named = {name: _frozen(each, made) for name, each in value.keywords.items()}
-        return functools.partial(_frozen(value.func, made), *arguments, **named)
+        arguments = [_frozen(item, copies) for item in value.args]
+        named = {name: _frozen(item, copies) for name, item in value.keywords.items()}
+        return functools.partial(_frozen(value.func, copies), *arguments, **named)
     if isinstance(value, types.MethodType):
-        return types.MethodType(_frozen(value.__func__, made), value.__self__)
+        return types.MethodType(_frozen(value.__func__, copies), value.__self__)
     if type(value) is tuple:
-        return tuple(_frozen(each, made) for each in value)
+        return tuple(_frozen(item, copies) for item in value)
     return value
 
 
-def _frozen_function(function: types.FunctionType, made: dict[int, Any]) -> Any:
+def _frozen_function(function: types.FunctionType, copies: dict[int, Any]) -> Any:
     names = _global_names(function)
     if not names and not function.__closure__:
         return function
@@ -63,12 +63,12 @@ def _frozen_function(function: types.FunctionType, made: dict[int, Any]) -> Any:
     copy = types.FunctionType(function.__code__, variables, function.__name__, function.__defaults__, cells)
     copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
     copy.__dict__.update(function.__dict__)
-    made[id(function)] = copy  # before its variables are frozen, one of which may be the function itself
+    copies[id(function)] = copy  # before its variables are frozen: one of them may be the function itself
     for name in names:
-        variables[name] = _frozen(function.__globals__[name], made)
-    for cell, own in zip(cells, function.__closure__ or (), strict=True):
-        if _is_full(own):
-            cell.cell_contents = _frozen(own.cell_contents, made)
+        variables[name] = _frozen(function.__globals__[name], copies)
+    for cell, captured in zip(cells, function.__closure__ or (), strict=True):
+        if _is_full(captured):
+            cell.cell_contents = _frozen(captured.cell_contents, copies)
     return copy
 
 
@@ -76,13 +76,13 @@ def _global_names(function: types.FunctionType) -> list[str]:
     """The global variables that a function, or one defined inside of it, may read."""
     if (function.__module__ or "").split(".")[0] in _LIBRARIES:
         return []
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     todo: list[types.CodeType] = [function.__code__]
     while todo:
         code = todo.pop()
-        found.update(dict.fromkeys(name for name in code.co_names if name in function.__globals__))
-        todo += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return list(found)
+        names.update(dict.fromkeys(name for name in code.co_names if name in function.__globals__))
+        todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return list(names)
 
 
 def _is_full(cell: types.CellType) -> bool:
@@ -95,12 +95,12 @@ def _is_full(cell: types.CellType) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a function captures, at one moment. Equal states mean that the function gives the same as it did.
+    """What a function captures at one moment. Between equal states the function computes the same.
 
     Attributes:
         constants: numbers, texts and the like, with their types.
-        objects: what is compared by identity; kept alive, so that no other object has the same.
-        tensors: each with its version, or if it has none (in inference mode) a copy of its numbers.
+        objects: what is compared by identity. They are kept alive, so that no new object gets the same id.
+        tensors: each with its version or, if it has none (in inference mode), a copy of its numbers.
     """
 
     constants: tuple[Any, ...]
@@ -112,7 +112,7 @@ class State:
             isinstance(other, State)
             and self.constants == other.constants
             and len(self.objects) == len(other.objects)
-            and all(one is another for one, another in zip(self.objects, other.objects, strict=True))
+            and all(mine is theirs for mine, theirs in zip(self.objects, other.objects, strict=True))
             and len(self.tensors) == len(other.tensors)
             and all(map(_is_same, self.tensors, other.tensors))
         )
@@ -121,7 +121,7 @@ class State:
 
 
 def state(*values: Any) -> State | None:
-    """What these values hold: a function's variables, an object's attributes, and so on; None if that can't be told."""
+    """What these values hold, such as a function's variables or an object's attributes; None if that is unknown."""
     constants: list[Any] = []
     objects: list[Any] = []
     tensors: list[tuple[Tensor, int | Tensor]] = []
@@ -145,11 +145,11 @@ def state(*values: Any) -> State | None:
         elif isinstance(value, _BY_IDENTITY):
             objects.append(value)
         else:
-            held = _held(value)
-            if held is None:
+            parts = _parts(value)
+            if parts is None:
                 return None
             constants.append(type(value))
-            todo += held
+            todo += parts
     return State(tuple(constants), tuple(objects), tuple(tensors))
 
 
@@ -157,8 +157,8 @@ _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, to
 _BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.MethodDescriptorType)
 
 
-def _held(value: Any) -> list[Any] | None:
-    """The values of which another consists; None if that is unknown."""
+def _parts(value: Any) -> list[Any] | None:
+    """The values of which a value consists; None if they are unknown."""
     if isinstance(value, types.FunctionType):
         return list(_variables(value))
     if isinstance(value, types.MethodType):
@@ -185,8 +185,9 @@ def _variables(function: types.FunctionType) -> Iterator[Any]:
 
 
 def _is_same(one: tuple[Tensor, int | Tensor], other: tuple[Tensor, int | Tensor]) -> bool:
-    if one[0] is not other[0]:
+    (tensor, before), (other_tensor, now) = one, other  # each `before` and `now` is a version or a copy
+    if tensor is not other_tensor:
         return False
-    if isinstance(one[1], Tensor) or isinstance(other[1], Tensor):
-        return isinstance(one[1], Tensor) and isinstance(other[1], Tensor) and torch.equal(one[1], other[1])
-    return one[1] == other[1]
+    if isinstance(before, Tensor) or isinstance(now, Tensor):
+        return isinstance(before, Tensor) and isinstance(now, Tensor) and torch.equal(before, now)
+    return before == now

@@ -11,10 +11,12 @@ from regard.flex.mods import Mod
 __all__ = ["ASKED", "FULL", "HIDDEN", "TILE", "AskedTiles", "KeyIntervals", "Tiles"]
 
 TILE = 128
-"""The rows and columns of a tile, as those of PyTorch's blocks mostly are."""
+"""The number of rows, and of columns, of a tile: that of PyTorch's blocks by default."""
 
 HIDDEN, FULL, ASKED = 0, 1, 2
-_DENSE = 0.75  # of the keys between the first and the last: to leave out fewer would not be worth a copy
+# Where at least this share of the tiles from the first shown one to the last is shown, all of their keys are used: to
+# leave out the others isn't worth a copy.
+_DENSE = 0.75
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,21 +24,21 @@ class KeyIntervals(Mask):
     """A query may attend to the keys of one or two intervals.
 
     Args:
-        starts, stops: (interval, batch or 1, head or 1, query), the first key and the one after the last; of two
-            intervals in ascending order, with a gap between them, or the second is empty and begins where the first
-            ends.
+        starts, stops: (interval, batch or 1, head or 1, query), the first key of each interval and the one after its
+            last. Two intervals are in ascending order with a gap between them; a second one that is empty begins where
+            the first ends.
     """
 
     starts: Tensor
     stops: Tensor
 
     def allows(self, at: Index) -> Tensor:
-        item, head = _own(self.starts[0], at)
-        found = [
+        item, head = _item_and_head(self.starts[0], at)
+        allowed = [
             (at.key >= start[item, head, at.query]) & (at.key < stop[item, head, at.query])
             for start, stop in zip(self.starts, self.stops, strict=True)
         ]
-        return found[0] if len(found) == 1 else found[0] | found[1]
+        return allowed[0] if len(allowed) == 1 else allowed[0] | allowed[1]
 
     def spans(self, sizes: Sizes) -> Spans:
         starts, stops = (bound.to(sizes.device) for bound in (self.starts, self.stops))
@@ -45,15 +47,15 @@ class KeyIntervals(Mask):
                 Spans.only(*bounds, sizes.keys) for bounds in zip(starts[:, :, 0], stops[:, :, 0], strict=True)
             ]
             return intervals[0] if len(intervals) == 1 else intervals[0] | intervals[1]
-        # Spans are those of an item: here, between the first and the last key that any of its heads may see.
+        # An item has one span for all of its heads: from the first to the last key that any of them may see.
         empty = starts >= stops
         start = starts.masked_fill(empty, sizes.keys).amin((0, 2))
         return Spans.only(start, stops.masked_fill(empty, 0).amax((0, 2)), sizes.keys, exact=False)
 
     def __repr__(self) -> str:
         count, items, heads, queries = self.starts.shape
-        own = " of each head" * (heads > 1) + " of each item" * (items > 1)
-        return f"KeyIntervals({count} for each of {queries} queries{own})"
+        scope = " of each head" * (heads > 1) + " of each item" * (items > 1)
+        return f"KeyIntervals({count} for each of {queries} queries{scope})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,19 +74,21 @@ class Tiles(Mask):
         return self._looked_up(self.patterns, at)
 
     def _looked_up(self, patterns: Tensor, at: Index) -> Tensor:
-        """What the patterns of the tiles say of these pairs."""
-        item, head = _own(self.table, at)
+        """What the patterns say of these pairs, each at its place in its tile."""
+        item, head = _item_and_head(self.table, at)
         if at.query.numel() != at.query.shape[-2] or at.key.numel() != at.key.shape[-1]:
+            # Queries or keys differ between the groups.
             numbers = self.table[item, head, at.query // TILE, at.key // TILE]
             return patterns[numbers, at.query % TILE, at.key % TILE]
         row, key = at.query.flatten(), at.key.flatten()
-        (over, rows), (across, columns) = (
+        # The tiles that are needed, and for each query or key the place of its tile among them.
+        (query_tiles, row_tile), (key_tiles, column_tile) = (
             (axis // TILE).unique_consecutive(return_inverse=True) for axis in (row, key)
         )
-        numbers = self.table[item, head, over.view(1, -1, 1), across.view(1, 1, -1)]
+        numbers = self.table[item, head, query_tiles.view(1, -1, 1), key_tiles.view(1, 1, -1)]
         # (group, tile, tile, row, column) -> (group, tile x row, tile x column)
         pairs = patterns[numbers].transpose(2, 3).flatten(3, 4).flatten(1, 2)
-        return _taken(_taken(pairs, 1, rows * TILE + row % TILE), 2, columns * TILE + key % TILE)
+        return _select(_select(pairs, 1, row_tile * TILE + row % TILE), 2, column_tile * TILE + key % TILE)
 
     def spans(self, sizes: Sizes) -> Spans:
         shown = (self.table != HIDDEN).any(1).to(sizes.device)
@@ -112,14 +116,14 @@ class Tiles(Mask):
 
 @dataclass(frozen=True, repr=False)
 class AskedTiles(Tiles):
-    """Tiles of which the partial ones have too many patterns to be kept: their mask_mod is asked each time.
+    """Tiles with too many different patterns to be kept: for partial tiles the mask_mod is asked in each call.
 
     Args:
-        table: of each tile 0, hidden; 1, full; 2, to be asked.
-        patterns: what is known of these: that the second allows all.
-        kinds: (batch or 1, head or 1, query block, key block), the same of the blocks of a BlockMask, which may be cut
-            otherwise; None if all are to be asked.
-        size: the rows and columns of a block.
+        table: `HIDDEN`, `FULL` or `ASKED` for each tile.
+        patterns: one for each of these three; only that of `FULL` allows pairs.
+        kinds: (batch or 1, head or 1, query block, key block), the same for each block of a BlockMask, whose blocks may
+            have another size than tiles; None if all are to be asked.
+        size: the number of rows and of columns of a block.
         mod: the mask_mod, frozen.
         trained: the tensors that it captures and that may need a gradient; they get none from a mask.
     """
@@ -132,15 +136,15 @@ class AskedTiles(Tiles):
     @classmethod
     def of(cls, table: Tensor, kinds: Tensor | None, size: tuple[int, int], mod: Mod) -> "AskedTiles":
         """The mask of these tiles, blocks and mod."""
-        return cls(table, _pattern(FULL).to(table.device), kinds, size, mod, mod.trained)
+        return cls(table, _only_pattern(FULL).to(table.device), kinds, size, mod, mod.trained)
 
     def allows(self, at: Index) -> Tensor:
-        if not self._looked_up(_pattern(ASKED).to(self.table.device), at).any():
+        if not self._looked_up(_only_pattern(ASKED).to(self.table.device), at).any():
             return super().allows(at)
-        item, head = torch.broadcast_tensors(*_own(self.table, at))
+        item, head = torch.broadcast_tensors(*_item_and_head(self.table, at))
         allowed = self.mod(self.trained, None, Index(item, head, at.query, at.key))
         if self.kinds is not None:
-            kinds = self.kinds[(*_own(self.kinds, at), at.query // self.size[0], at.key // self.size[1])]
+            kinds = self.kinds[(*_item_and_head(self.kinds, at), at.query // self.size[0], at.key // self.size[1])]
             allowed = (kinds == FULL) | (allowed & (kinds == ASKED))
         return allowed
 
@@ -148,23 +152,23 @@ class AskedTiles(Tiles):
         return f"AskedTiles({self._counts()}, {self.mod} asked in each call)"
 
 
-def _pattern(number: int) -> Tensor:
-    """Patterns of which only this one allows anything, namely all pairs."""
+def _only_pattern(number: int) -> Tensor:
+    """Three patterns: this one allows all pairs, and the others allow none."""
     patterns = torch.zeros(3, TILE, TILE, dtype=torch.bool, device="cpu")
     patterns[number] = True
     return patterns
 
 
-def _own(table: Tensor, at: Index) -> tuple[Tensor, Tensor]:
-    """The item and head of pairs in a table, whose first two axes may be shared by all items or heads."""
+def _item_and_head(table: Tensor, at: Index) -> tuple[Tensor, Tensor]:
+    """The indices of the pairs' items and heads in a table: 0 on an axis of size 1, which all items or heads share."""
     return tuple(  # pyright: ignore[reportReturnType]
         torch.zeros_like(axis[:1]) if size == 1 else axis
         for axis, size in zip((at.batch, at.head), table.shape[:2], strict=True)
     )
 
 
-def _taken(pairs: Tensor, axis: int, places: Tensor) -> Tensor:
-    """These places of an axis, as a view if they are contiguous."""
+def _select(pairs: Tensor, axis: int, places: Tensor) -> Tensor:
+    """The pairs at these places of an axis, ascending, as a view if the places are contiguous."""
     if not len(places):
         return pairs.narrow(axis, 0, 0)
     first, last = int(places[0]), int(places[-1])

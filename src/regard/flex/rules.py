@@ -1,7 +1,7 @@
 """The rule that a mask_mod follows, found by asking it for every pair, a few rows at a time.
 
-A rule is a mask of `attend`. Causal and padded ones are recognised, since the fastest engine knows them; others are
-intervals of keys for each query, or else tiles, of which equal ones are kept once.
+A rule is a mask of `attend`. Causal and padding masks are recognised, since the fastest engine knows them; others
+become intervals of keys for each query, or else tiles, where equal ones are kept once.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ class BlockKinds:
 
     Attributes:
         kinds: (batch or 1, head or 1, query block, key block), `HIDDEN`, `FULL` or `ASKED`.
-        size: the rows and columns of a block.
-        queries, keys: how many there are.
+        size: the number of rows and of columns of a block.
+        queries, keys: the number of queries and of keys.
     """
 
     kinds: Tensor
@@ -39,11 +39,11 @@ class BlockKinds:
 
 @dataclass(frozen=True)
 class Found:
-    """What asking found.
+    """What was found by asking a mask_mod.
 
     Attributes:
         rule: the mask.
-        counts: how many pairs each block allows, as `BlockKinds.kinds`.
+        counts: how many pairs each block allows, of the shape of `BlockKinds.kinds`.
     """
 
     rule: Mask
@@ -51,68 +51,74 @@ class Found:
 
 
 def find_rule(mod: Mod, blocks: BlockKinds) -> Found:
-    """The rule of a mask_mod in the blocks that are to be asked, the others being hidden or full."""
+    """The rule that a mask_mod follows in the blocks to be asked; the other blocks are hidden or full."""
     items, heads = blocks.kinds.shape[:2]
-    groups, device = items * heads, blocks.kinds.device
-    counts = torch.zeros(groups, *blocks.kinds.shape[2:], dtype=torch.long, device=device)
-    intervals: _Intervals | None = _Intervals(groups, blocks.queries, device)
-    tiles = _Patterns(groups, blocks.queries, blocks.keys, device)
-    for some, rows in _chunks(groups, blocks):
-        allowed = _asked(mod, blocks, some, rows)
-        _count(counts, blocks, some, rows, allowed)
-        if intervals is not None and not intervals.add(some, rows, allowed):
+    group_count, device = items * heads, blocks.kinds.device
+    counts = torch.zeros(group_count, *blocks.kinds.shape[2:], dtype=torch.long, device=device)
+    intervals: _Intervals | None = _Intervals(group_count, blocks.queries, device)
+    tiles = _Patterns(group_count, blocks.queries, blocks.keys, device)
+    for groups, rows in _chunks(group_count, blocks):
+        allowed = _asked(mod, blocks, groups, rows)
+        _count(counts, blocks, groups, rows, allowed)
+        if intervals is not None and not intervals.add(groups, rows, allowed):
             intervals = None
-        tiles.add(some, rows, allowed)
+        tiles.add(groups, rows, allowed)
     rule = tiles.rule(mod, blocks) if intervals is None else intervals.rule(items, heads, blocks.keys)
     return Found(rule, counts.unflatten(0, (items, heads)))
 
 
-def _chunks(groups: int, blocks: BlockKinds) -> Iterator[tuple[slice, slice]]:
-    """Groups and rows, whole tiles of them, that have few enough pairs; at least one tile of rows of one group."""
+def _chunks(group_count: int, blocks: BlockKinds) -> Iterator[tuple[slice, slice]]:
+    """Groups and rows, in whole tiles, of at most `BUDGET` pairs, but at least the rows of one tile in one group."""
     if 0 in (blocks.queries, blocks.keys):
         return
-    of_tiles = TILE * blocks.keys
-    at_once = max(1, min(groups, BUDGET // of_tiles))
-    step = TILE * max(1, BUDGET // (of_tiles * at_once))
-    for first in range(0, groups, at_once):
-        for row in range(0, blocks.queries, step):
-            yield slice(first, min(first + at_once, groups)), slice(row, min(row + step, blocks.queries))
+    pairs_per_tile_row = TILE * blocks.keys
+    groups_at_once = max(1, min(group_count, BUDGET // pairs_per_tile_row))
+    rows_at_once = TILE * max(1, BUDGET // (pairs_per_tile_row * groups_at_once))
+    for group in range(0, group_count, groups_at_once):
+        for row in range(0, blocks.queries, rows_at_once):
+            yield (
+                slice(group, min(group + groups_at_once, group_count)),
+                slice(row, min(row + rows_at_once, blocks.queries)),
+            )
 
 
-def _asked(mod: Mod, blocks: BlockKinds, some: slice, rows: slice) -> Tensor:
-    """Which pairs of these groups and rows are allowed, (group, row, key). Only keys of blocks to be asked are."""
+def _asked(mod: Mod, blocks: BlockKinds, groups: slice, rows: slice) -> Tensor:
+    """Which pairs of these groups and rows are allowed, (group, row, key).
+
+    The mod is asked only for the keys of blocks to be asked, in whichever of these groups and rows.
+    """
     heads = blocks.kinds.shape[1]
     device = blocks.kinds.device
-    over = torch.arange(rows.start, rows.stop, device=device)
-    across = torch.arange(blocks.keys, device=device)
-    kinds = blocks.kinds.flatten(0, 1)[some][:, over // blocks.size[0]]
+    query = torch.arange(rows.start, rows.stop, device=device)
+    key = torch.arange(blocks.keys, device=device)
+    kinds = blocks.kinds.flatten(0, 1)[groups][:, query // blocks.size[0]]
     undecided = (kinds == ASKED).flatten(0, 1).any(0)
     if undecided.all():
-        columns, kinds = across, kinds if kinds.shape[2] == 1 else kinds[:, :, across // blocks.size[1]]
+        columns, kinds = key, kinds if kinds.shape[2] == 1 else kinds[:, :, key // blocks.size[1]]
     else:
-        columns, kinds = across[undecided[across // blocks.size[1]]], kinds[:, :, across // blocks.size[1]]
+        columns, kinds = key[undecided[key // blocks.size[1]]], kinds[:, :, key // blocks.size[1]]
     allowed = (kinds == FULL).expand(-1, -1, blocks.keys)
     if not len(columns):
         return allowed
-    group = torch.arange(some.start, some.stop, device=device).view(-1, 1, 1)
-    at = Index(group // heads, group % heads, over.view(1, -1, 1), columns.view(1, 1, -1))
-    found = mod(mod.trained, None, at)
+    group = torch.arange(groups.start, groups.stop, device=device).view(-1, 1, 1)
+    at = Index(group // heads, group % heads, query.view(1, -1, 1), columns.view(1, 1, -1))
+    answers = mod(mod.trained, None, at)
     if len(columns) < blocks.keys:
-        found = torch.zeros_like(allowed).index_copy_(2, columns, found)
-    return allowed | (found & (kinds == ASKED))
+        answers = torch.zeros_like(allowed).index_copy_(2, columns, answers)
+    return allowed | (answers & (kinds == ASKED))
 
 
-def _count(counts: Tensor, blocks: BlockKinds, some: slice, rows: slice, allowed: Tensor) -> None:
-    """Add how many pairs of each block are allowed."""
+def _count(counts: Tensor, blocks: BlockKinds, groups: slice, rows: slice, allowed: Tensor) -> None:
+    """Add to `counts` how many pairs of each block are allowed."""
     height, width = blocks.size
     width = min(width, blocks.keys)
-    in_row = _padded(allowed, 2, width).unflatten(2, (-1, width)).sum(3)
+    row_counts = _padded(allowed, 2, width).unflatten(2, (-1, width)).sum(3)
     block = torch.arange(rows.start, rows.stop, device=counts.device) // height
-    counts[some].index_add_(1, block, in_row)
+    counts[groups].index_add_(1, block, row_counts)
 
 
 def _padded(pairs: Tensor, axis: int, size: int) -> Tensor:
-    """The pairs with hidden ones up to a multiple of the size along an axis."""
+    """The pairs, padded with hidden ones along an axis to a multiple of the size."""
     missing = -pairs.shape[axis] % size
     return torch.nn.functional.pad(pairs, (0, missing) if axis == 2 else (0, 0, 0, missing)) if missing else pairs
 
@@ -123,26 +129,25 @@ class _Intervals:
     def __init__(self, groups: int, queries: int, device: torch.device):
         self.starts, self.stops = torch.zeros(2, _MOST_INTERVALS, groups, queries, dtype=torch.long, device=device)
 
-    def add(self, some: slice, rows: slice, allowed: Tensor) -> bool:
-        """Add what is allowed in these rows; False if some row has too many intervals."""
-        ends = torch.nn.functional.pad(allowed, (1, 1))
-        ends = ends[..., 1:] != ends[..., :-1]
+    def add(self, groups: slice, rows: slice, allowed: Tensor) -> bool:
+        """Add the intervals of these rows; False if some row has too many."""
+        padded = torch.nn.functional.pad(allowed, (1, 1))
+        ends = padded[..., 1:] != padded[..., :-1]
         counts = ends.sum(2)
         if int(counts.max()) > 2 * _MOST_INTERVALS:
             return False
-        where = (
-            ends.nonzero()
-        )  # sorted by group, row and key: where an interval starts, stops, the next one starts, ...
-        number = torch.arange(len(where), device=where.device)
+        # Sorted by group, row and key, so that in each row an interval starts, it stops, the next one starts, ...
+        places = ends.nonzero()
+        number = torch.arange(len(places), device=places.device)
         number -= (counts.flatten().cumsum(0) - counts.flatten()).repeat_interleave(counts.flatten())
-        group, row, key = where.unbind(1)
+        group, row, key = places.unbind(1)
         for bounds, first in ((self.starts, 0), (self.stops, 1)):
-            mine = number % 2 == first
-            bounds[number[mine] // 2, group[mine] + some.start, row[mine] + rows.start] = key[mine]
-        # The second of two, where there is only one, is empty and begins where the first ends.
-        one = counts <= 2
+            is_bound = number % 2 == first
+            bounds[number[is_bound] // 2, group[is_bound] + groups.start, row[is_bound] + rows.start] = key[is_bound]
+        # Where a row has only one interval, its second one is empty and begins where the first ends.
+        is_single = counts <= 2
         for bounds in (self.starts, self.stops):
-            bounds[1, some, rows] = torch.where(one, self.stops[0, some, rows], bounds[1, some, rows])
+            bounds[1, groups, rows] = torch.where(is_single, self.stops[0, groups, rows], bounds[1, groups, rows])
         return True
 
     def rule(self, items: int, heads: int, keys: int) -> Mask:
@@ -157,14 +162,14 @@ class _Intervals:
 
 
 def _known(starts: Tensor, stops: Tensor, keys: int) -> Mask | None:
-    """The mask of `attend` that is just these intervals, if the fastest engine knows one."""
+    """A mask that the fastest engine knows and that allows just these intervals; None if there is none."""
     count, _, heads, queries = starts.shape
     if (count, heads) != (1, 1) or bool((starts != 0).any()):
         return None
     stops = stops[0, :, 0]
     if bool((stops == keys).all()):
         return Dense()
-    # Of attend's causal mask, the last query sees the last key; flex attention's begins at the first key.
+    # In `attend`'s causal mask the last query sees the last key; in flex attention's, the first query the first.
     last = torch.arange(keys - queries + 1, keys + 1, device=stops.device).clamp_(min=0)
     if bool((stops == last).all()):
         return Causal()
@@ -174,16 +179,16 @@ def _known(starts: Tensor, stops: Tensor, keys: int) -> Mask | None:
 
 
 class _Patterns:
-    """The tiles of all groups, by the numbers of their patterns; of equal patterns one is kept."""
+    """The number of each tile's pattern, for all groups; equal patterns are kept once and share a number."""
 
     def __init__(self, groups: int, queries: int, keys: int, device: torch.device):
         self.size = queries, keys
         shape = groups, *(-(-length // TILE) for length in self.size)
         self.table = torch.zeros(shape, dtype=torch.int32, device=device)
         self.numbers: dict[bytes, int] = {}
-        self.kept: list[Tensor] = []
+        self.patterns: list[Tensor] = []
 
-    def add(self, some: slice, rows: slice, allowed: Tensor) -> None:
+    def add(self, groups: slice, rows: slice, allowed: Tensor) -> None:
         tiled = _padded(_padded(allowed, 1, TILE), 2, TILE).unflatten(1, (-1, TILE)).unflatten(3, (-1, TILE))
         tiled = tiled.transpose(2, 3)  # (group, query tile, key tile, row, column)
         counts = tiled.sum((3, 4))
@@ -191,27 +196,27 @@ class _Patterns:
             (length - TILE * torch.arange(-(-length // TILE), device=counts.device)).clamp(max=TILE)
             for length in self.size
         )
-        over = slice(rows.start // TILE, -(-rows.stop // TILE))
-        full = counts == heights[over, None] * widths
+        query_tiles = slice(rows.start // TILE, -(-rows.stop // TILE))
+        full = counts == heights[query_tiles, None] * widths
         partial = ((counts > 0) & ~full).nonzero()
-        self.table[some, over] = torch.where(full, FULL, torch.where(counts > 0, ASKED, HIDDEN)).int()
-        if len(self.kept) > MOST_PATTERNS:
+        self.table[groups, query_tiles] = torch.where(full, FULL, torch.where(counts > 0, ASKED, HIDDEN)).int()
+        if len(self.patterns) > MOST_PATTERNS:
             return
         for (group, row, column), tile in zip(partial.tolist(), tiled[tuple(partial.T)].cpu(), strict=True):
             pattern = tile.numpy().tobytes()
             if pattern not in self.numbers:
-                self.numbers[pattern] = ASKED + len(self.kept)
-                self.kept.append(tile.clone())
-            self.table[group + some.start, row + over.start, column] = self.numbers[pattern]
+                self.numbers[pattern] = ASKED + len(self.patterns)
+                self.patterns.append(tile.clone())
+            self.table[group + groups.start, row + query_tiles.start, column] = self.numbers[pattern]
 
     def rule(self, mod: Mod, blocks: BlockKinds) -> Mask:
         table = self.table.unflatten(0, blocks.kinds.shape[:2])
-        if len(self.kept) > MOST_PATTERNS:
+        if len(self.patterns) > MOST_PATTERNS:
             kinds = None if bool((blocks.kinds == ASKED).all()) else blocks.kinds
             return AskedTiles.of(table.clamp(max=ASKED), kinds, blocks.size, mod)
         for axis in (0, 1):
             first = table.narrow(axis, 0, 1)
             table = first if bool((table == first).all()) else table
         patterns = [torch.zeros(TILE, TILE, dtype=torch.bool, device="cpu")]
-        patterns += [torch.ones_like(patterns[0]), *self.kept]
+        patterns += [torch.ones_like(patterns[0]), *self.patterns]
         return Tiles(table.contiguous(), torch.stack(patterns).to(table.device))

@@ -23,7 +23,7 @@ class ScoreMod(Position):
     trained: tuple[Tensor, ...]
 
     def __post_init__(self) -> None:
-        # It computes with a user's function, so engines treat it with the care that a user's part needs.
+        # Engines know a user's part by its module, and must treat this one as such: it computes with a user's function.
         object.__setattr__(self, "__module__", "score_mod")
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:

@@ -18,9 +18,9 @@ from regard.jury.subject import Subject
 
 __all__ = ["written_script"]
 
-_MOST_WRITTEN = 200  # numbers; more are drawn anew by their seed
+_MOST_WRITTEN = 200  # numbers; if there are more, the program draws them by their seed
 
-_HEAD = '''"""{told}
+_HEAD = '''"""{docstring}
 """
 
 import torch
@@ -39,7 +39,7 @@ def call(query, key, value, **options):
 
 
 def definition(query, key, value, bias=None, kept=None):
-    """Attention row by row in float64: what a row doesn't see is never computed with."""
+    """Attention row by row in float64, computed without what the row doesn't see."""
     rows, share = [], query.shape[1] // key.shape[1]
     bias = None if bias is None else bias.expand(allowed.shape)
     for b, h, i in torch.cartesian_prod(*map(torch.arange, query.shape[:3])).view(-1, 3).tolist():
@@ -202,28 +202,28 @@ print("  wrong" if torch.equal(*two) else "  right", torch.equal(*two))
 }
 
 
-def written_script(subject: Subject, law: Law, case: Case, finding: Finding, shown: Candidate) -> str:
+def written_script(subject: Subject, law: Law, case: Case, finding: Finding, candidate: Candidate) -> str:
     """A program that shows the wrong number beside the right one.
 
     Args:
         subject: the function with its claims.
-        law: what it breaks.
-        case: the call, as small as it could be made.
-        finding: what is wrong in it.
-        shown: how the function is named, and how a script gets it.
+        law: the law that the function breaks.
+        case: the smallest call found that breaks it.
+        finding: what is wrong in the result of this call.
+        candidate: the function's name, and how a script gets the function.
     """
     inputs, claims = subject.make(case), subject.claims
     swap = ".transpose(1, 2)" if claims.layout == "length first" else ""
     scale = case.scale if case.scale is not None else f"{1 / math.sqrt(max(case.feature, 1))!r}"
     head = _HEAD.format(
-        told=_told(
-            f'{shown.name} breaks the law "{law.name}": {law.says}',
+        docstring=_docstring(
+            f'{candidate.name} breaks the law "{law.name}": {law.says}',
             "",
             law.matters,
-            _wrong(finding),
+            _failure_text(finding),
             f"Seen with PyTorch {torch.__version__}, on {subject.device}: {case}.",
         ),
-        function=_function(shown),
+        function=_function(candidate),
         inputs=_inputs(inputs, claims.alignment, subject.device),
         options=_options(subject, inputs),
         called=f"attention(query{swap}, key{swap}, value{swap}, **options)",
@@ -255,30 +255,30 @@ def _tail(law: Law, finding: Finding) -> str:
     return "gradient" if finding.what.startswith("gradient of ") else "output"
 
 
-def _told(*sentences: str) -> str:
-    """The docstring of the program; its first line begins after three quotes."""
-    return "\n".join(textwrap.fill(each, 97) for each in sentences)
+def _docstring(*sentences: str) -> str:
+    """The sentences as lines of the program's docstring, short enough for three quotes before the first."""
+    return "\n".join(textwrap.fill(sentence, 97) for sentence in sentences)
 
 
-def _wrong(finding: Finding) -> str:
-    number = f"{finding.what} at {finding.where} is {finding.got:g}, and must be {finding.right:g}"
-    told = f"{number}; rounding explains {finding.bound:.2g}." if finding.where else f"{finding.what}."
+def _failure_text(finding: Finding) -> str:
+    measured = f"{finding.what} at {finding.where} is {finding.got:g}, and must be {finding.right:g}"
+    sentence = f"{measured}; rounding explains {finding.bound:.2g}." if finding.where else f"{finding.what}."
     note = f" {finding.note[0].upper()}{finding.note[1:]}." if finding.note else ""
-    return f"{told[0].upper()}{told[1:]}{note}"
+    return f"{sentence[0].upper()}{sentence[1:]}{note}"
 
 
-def _function(shown: Candidate) -> str:
+def _function(candidate: Candidate) -> str:
     """Lines that define `attention`."""
-    if shown.source:
-        return f"# The function.\n{shown.source}"
-    function: Callable[..., Any] = shown.function
+    if candidate.source:
+        return f"# The function.\n{candidate.source}"
+    function: Callable[..., Any] = candidate.function
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module and module != "__main__" and "<" not in name and "." not in name:
         try:
-            found = getattr(importlib.import_module(module), name, None)
+            imported = getattr(importlib.import_module(module), name, None)
         except ImportError:
-            found = None
-        if found is function:
+            imported = None
+        if imported is function:
             return f"from {module} import {name} as attention\n"
     try:
         file, code = inspect.getsourcefile(function), inspect.getsource(function)
@@ -292,27 +292,27 @@ def _function(shown: Candidate) -> str:
             "spec.loader.exec_module(judged)\n"
             f"attention = judged.{name}\n"
         )
-    named = getattr(function, "__name__", "...")
+    local_name = getattr(function, "__name__", "...")
     return (
         "# The function, which was made inside of another: add what it needs.\n"
-        f"{textwrap.dedent(code)}\n\nattention = {named}\n"
+        f"{textwrap.dedent(code)}\n\nattention = {local_name}\n"
     )
 
 
 def _options(subject: Subject, inputs: Inputs) -> str:
     """The options of the call, as the inside of a dict."""
-    told = []
+    entries = []
     for name, value in subject.options(inputs).items():
         if isinstance(value, Tensor):
             value = "bias" if value is inputs.bias else "~mask" if subject.claims.hides else "mask"
-            told.append(f'"{name}": {value}')
+            entries.append(f'"{name}": {value}')
         else:
-            told.append(f'"{name}": {value!r}')
-    return ", ".join(told)
+            entries.append(f'"{name}": {value!r}')
+    return ", ".join(entries)
 
 
 def _inputs(inputs: Inputs, alignment: str, device: str) -> str:
-    """Lines that make the tensors: number by number where there are few, else from the seed."""
+    """Lines that make the tensors: with each number written out where there are few, else drawn by the seed."""
     case = inputs.case
     named = {"query": inputs.query, "key": inputs.key, "value": inputs.value, "upward": inputs.upward}
     named |= {} if inputs.bias is None else {"bias": inputs.bias}
@@ -322,39 +322,39 @@ def _inputs(inputs: Inputs, alignment: str, device: str) -> str:
     else:
         lines += _drawn(case)
     for name in named:
-        how = case.upward_layout if name == "upward" else case.layout
-        moved = "" if device == "cpu" else f".to({device!r})"
-        if how != "contiguous" or moved:
-            lines.append(f"{name} = {_laid(name, how)}{moved}")
+        tensor_layout = case.upward_layout if name == "upward" else case.layout
+        to_device = "" if device == "cpu" else f".to({device!r})"
+        if tensor_layout != "contiguous" or to_device:
+            lines.append(f"{name} = {_laid(name, tensor_layout)}{to_device}")
     shape = (case.batch, case.heads, case.queries, case.keys)
-    moved = "" if device == "cpu" else f".to({device!r})"
-    lines.append(f"mask = {_mask(inputs, shape)}{moved if inputs.mask is not None else ''}")
+    to_device = "" if device == "cpu" else f".to({device!r})"
+    lines.append(f"mask = {_mask(inputs, shape)}{to_device if inputs.mask is not None else ''}")
     lines.append(f"allowed = torch.ones{shape}.bool()" if inputs.mask is None else "allowed = mask.cpu().clone()")
     if case.causal:
-        late = case.keys - case.queries if alignment == "end" else 0
-        lines.append(f"allowed &= torch.ones{shape[2:]}.bool().tril({late})")
+        diagonal = case.keys - case.queries if alignment == "end" else 0
+        lines.append(f"allowed &= torch.ones{shape[2:]}.bool().tril({diagonal})")
     tensors = ", ".join(f'"{name}": {name}' for name in named if name != "upward")
     return "\n".join([*lines, f"tensors = {{{tensors}}}"])
 
 
 def _literal(tensor: Tensor) -> str:
     text = repr(tensor.detach().cpu().double().tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
-    made = f"torch.tensor({text}, dtype={tensor.dtype})"
-    return made if tensor.numel() else f"torch.zeros({tuple(tensor.shape)}, dtype={tensor.dtype})"
+    literal = f"torch.tensor({text}, dtype={tensor.dtype})"
+    return literal if tensor.numel() else f"torch.zeros({tuple(tensor.shape)}, dtype={tensor.dtype})"
 
 
 def _drawn(case: Case) -> list[str]:
-    """The numbers as `Case.make` draws them."""
+    """Lines that draw the numbers as `Case.make` does."""
     b, h, g, m, n = case.batch, case.heads, case.key_heads, case.queries, case.keys
-    larger = "" if case.magnitude == 1 else f" * {case.magnitude}"
+    scaling = "" if case.magnitude == 1 else f" * {case.magnitude}"
     shapes = {
-        "query": ((b, h, m, case.feature), larger),
-        "key": ((b, g, n, case.feature), larger),
+        "query": ((b, h, m, case.feature), scaling),
+        "key": ((b, g, n, case.feature), scaling),
         "value": ((b, g, n, case.value), ""),
         "upward": ((b, h, m, case.value), ""),
     }
     lines = [f'generator = torch.Generator("cpu").manual_seed({case.seed})']
-    lines += [f"{name} = torch.randn({shape}, generator=generator){more}" for name, (shape, more) in shapes.items()]
+    lines += [f"{name} = torch.randn({shape}, generator=generator){factor}" for name, (shape, factor) in shapes.items()]
     if case.mask == "some":
         lines.append(f"drawn = torch.rand({(b, h, m, n)}, generator=generator)")
     if case.bias:
@@ -370,14 +370,14 @@ def _drawn(case: Case) -> list[str]:
     return [*lines, f"{', '.join(names)} = {rounded}"]
 
 
-def _laid(name: str, how: str) -> str:
+def _laid(name: str, layout: str) -> str:
     return {
         "contiguous": name,
         "transposed": f"{name}.transpose(1, 2).contiguous().transpose(1, 2)",
         "sliced": f"torch.stack([torch.zeros_like({name}), {name}], -1).flatten(-2)[..., 1::2]",
         "expanded": f"{name}[:1].expand_as({name})",
         "one": f"{name}.new_full((), 0.5).expand_as({name})",
-    }[how]
+    }[layout]
 
 
 def _mask(inputs: Inputs, shape: tuple[int, ...]) -> str:
@@ -389,10 +389,10 @@ def _mask(inputs: Inputs, shape: tuple[int, ...]) -> str:
             numbers = inputs.mask.cpu().int().tolist()
             return f"torch.tensor({numbers}).bool()" if inputs.mask.numel() else f"torch.ones({shape}).bool()"
         m, n = case.queries, case.keys
-        apart = f"(torch.arange({n}) - torch.arange({m})[:, None])"
+        distance = f"(torch.arange({n}) - torch.arange({m})[:, None])"
         rows = f"(torch.arange({m}) < {m // 2}) | ((torch.arange({m}) - {m // 2}) % 2 == 1)"
         return {
-            "edge": f"(({apart} >= -2) & ({apart} <= 1)).expand({shape}).clone()",
+            "edge": f"(({distance} >= -2) & ({distance} <= 1)).expand({shape}).clone()",
             "rows": f"({rows})[:, None].expand({shape}).clone()",
             "item": f"(torch.arange({case.batch}) < {case.batch - 1})[:, None, None, None].expand({shape}).clone()",
             "end": f"(torch.arange({n}) < {int(inputs.mask[0, 0, 0].sum())}).expand({shape}).clone()",

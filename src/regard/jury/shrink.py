@@ -1,4 +1,4 @@
-"""From a case that fails to a small one that fails, too: fewer items, heads, features; fewer options; other seeds."""
+"""Shrink a failing case to a small one that fails, too: fewer items, heads, features; fewer options; other seeds."""
 
 import time
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _PLAIN: dict[str, Any] = {
 
 
 def shrunk(subject: Subject, law: Law, case: Case, seconds: float = 5.0) -> tuple[Case, Finding]:
-    """The smallest case found within some seconds, and what is wrong in it. What is wrong stays in the same tensor.
+    """The smallest failing case found within `seconds`, and what is wrong in it, which is in the same tensor as before.
 
     Raises:
         ValueError: the case doesn't fail.
@@ -31,20 +31,20 @@ def shrunk(subject: Subject, law: Law, case: Case, seconds: float = 5.0) -> tupl
     finding = _failing(subject, law, case, "")
     if finding is None:
         raise ValueError("`case` must fail.")
-    # What every case of the law has is what the law is about.
+    # An option that every case of the law sets is what the law is about, and stays.
     cases = list(law.cases(subject.claims))
-    own = {name for name in _PLAIN if all(getattr(each, name) != _PLAIN[name] for each in cases)}
+    essential = {name for name in _PLAIN if all(getattr(example, name) != _PLAIN[name] for example in cases)}
     end = time.monotonic() + seconds
     shrinking = True
     while shrinking and time.monotonic() < end:
         shrinking = False
-        for smaller in _smaller(case, own, value_size=subject.claims.value_size):
+        for smaller in _smaller(case, essential, value_size=subject.claims.value_size):
             if time.monotonic() > end:
                 break
             for seed in dict.fromkeys((case.seed, *_SEEDS)):
-                tried = replace(smaller, seed=seed)
-                if found := _failing(subject, law, tried, finding.what):
-                    case, finding, shrinking = tried, found, True
+                candidate = replace(smaller, seed=seed)
+                if candidate_finding := _failing(subject, law, candidate, finding.what):
+                    case, finding, shrinking = candidate, candidate_finding, True
                     break
             if shrinking:
                 break
@@ -53,20 +53,20 @@ def shrunk(subject: Subject, law: Law, case: Case, seconds: float = 5.0) -> tupl
 
 def _failing(subject: Subject, law: Law, case: Case, what: str) -> Finding | None:
     try:
-        found = law.judge(subject, case)
+        finding = law.judge(subject, case)
     except Exception:
-        # The function refuses it, or there is nothing in it to be judged.
+        # The function refuses the case, or the case has nothing to judge.
         return None
-    return found if not found.holds and what in ("", found.what) else None
+    return finding if not finding.holds and what in ("", finding.what) else None
 
 
-def _smaller(case: Case, own: set[str], *, value_size: bool) -> Iterator[Case]:
-    """Cases with less in them, the smallest first."""
+def _smaller(case: Case, essential: set[str], *, value_size: bool) -> Iterator[Case]:
+    """Smaller cases: fewer options, then for each size the smallest first."""
     for name, plain in _PLAIN.items():
-        if name not in own and getattr(case, name) != plain and not case.poison:
+        if name not in essential and getattr(case, name) != plain and not case.poison:
             yield replace(case, **{name: plain})
     if case.dropout:
-        # Values are unit vectors, so that three sizes are one.
+        # The values are unit vectors, so that these sizes stay equal.
         for size in _less(case.keys, 2):
             yield replace(case, queries=size, keys=size, feature=size, value=size)
     else:
@@ -95,5 +95,5 @@ def _smaller(case: Case, own: set[str], *, value_size: bool) -> Iterator[Case]:
 
 
 def _less(size: int, least: int) -> list[int]:
-    """The smallest, a half, and one less."""
-    return sorted({each for each in (least, size // 2, size - 1) if least <= each < size})
+    """Smaller sizes to try, ascending: `least`, half of the size, and one less."""
+    return sorted({smaller for smaller in (least, size // 2, size - 1) if least <= smaller < size})

@@ -1,4 +1,4 @@
-"""Monotonic alignment of a target to its source, where both run from left to right."""
+"""Monotonic alignment of a target with its source: both run from left to right."""
 
 import torch
 from jaxtyping import Float, Int
@@ -37,43 +37,43 @@ def monotonic_alignment(
         >>> monotonic_alignment(costs, torch.tensor([3]), torch.tensor([2])).tolist()
         [[2, 1]]
     """
-    batch, longest, most = costs.shape
-    for name, numbers, room in (("targets", targets, longest), ("parts", parts, most)):
-        if len(numbers) != batch or bool(((numbers < 0) | (numbers > room)).any()):
-            raise ArgumentError(f"`{name}` must be {batch} numbers from 0 to {room}, but is {numbers.tolist()!r:.60}.")
+    batch, most_targets, most_parts = costs.shape
+    for name, numbers, size in (("targets", targets, most_targets), ("parts", parts, most_parts)):
+        if len(numbers) != batch or bool(((numbers < 0) | (numbers > size)).any()):
+            raise ArgumentError(f"`{name}` must be {batch} numbers from 0 to {size}, but is {numbers.tolist()!r:.60}.")
     if bool(((parts == 0) & (targets > 0)).any()):
         raise ArgumentError("`parts` must be 1 or more wherever there are target items, but is 0.")
     rows = torch.arange(batch, device=costs.device)
-    # The cost of the best path to each part so far, and whether its last step came from the previous part. The first
-    # part can only be entered with the first target item.
-    best = costs.new_full((batch, most), torch.inf)
+    # `best`: the cost of the best path to each part so far. `moved`: for each target item, whether that path came from
+    # the previous part. The first part can only be entered with the first target item.
+    best = costs.new_full((batch, most_parts), torch.inf)
     moved: list[Tensor] = []
-    for now, cost in enumerate(costs.unbind(1)):
-        move = pad(best[:, :-1], (1, 0), value=torch.inf if now else 0.0)
-        moved.append(move < best)
-        best = torch.minimum(best, move) + cost
-    found = torch.zeros(batch, most, dtype=torch.long, device=costs.device)
-    if not most:
-        return found
+    for item, cost in enumerate(costs.unbind(1)):
+        from_previous = pad(best[:, :-1], (1, 0), value=torch.inf if item else 0.0)
+        moved.append(from_previous < best)
+        best = torch.minimum(best, from_previous) + cost
+    counts = torch.zeros(batch, most_parts, dtype=torch.long, device=costs.device)
+    if not most_parts:
+        return counts
     part = (parts - 1).clamp(min=0)
-    for now in range(longest - 1, -1, -1):
-        real = now < targets
-        found[rows, part] += real
-        part = part - (moved[now][rows, part] & real & (part > 0)).long()
-    positions = torch.arange(most, device=costs.device)
-    spread = even_alignment(targets, parts, most)
-    return torch.where((targets < parts).unsqueeze(1), spread, found).where(positions < parts.unsqueeze(1), 0)
+    for item in range(most_targets - 1, -1, -1):
+        is_target = item < targets
+        counts[rows, part] += is_target
+        part = part - (moved[item][rows, part] & is_target & (part > 0)).long()
+    positions = torch.arange(most_parts, device=costs.device)
+    even_counts = even_alignment(targets, parts, most_parts)
+    return torch.where((targets < parts).unsqueeze(1), even_counts, counts).where(positions < parts.unsqueeze(1), 0)
 
 
 def even_alignment(
     targets: Int[Tensor, " batch"], parts: Int[Tensor, " batch"], room: int
 ) -> Int[Tensor, "batch part"]:
-    """The target items spread evenly over the parts, to within one: the alignment before anything is learned.
+    """Spread the target items over the parts, evenly to within one: the alignment before anything is learned.
 
     Args:
         targets: the number of target items of each example.
         parts: the number of parts of each example.
-        room: the number of columns of the result, which is filled up with zeros.
+        room: the number of columns of the result; those after the last part are 0.
 
     Example:
         >>> even_alignment(torch.tensor([5]), torch.tensor([2]), 3).tolist()
@@ -81,6 +81,7 @@ def even_alignment(
     """
     positions = torch.arange(room, device=targets.device)
     begins, ends = (
-        targets.unsqueeze(1) * each // parts.clamp(min=1).unsqueeze(1) for each in (positions, positions + 1)
+        targets.unsqueeze(1) * boundaries // parts.clamp(min=1).unsqueeze(1)
+        for boundaries in (positions, positions + 1)
     )
     return (ends - begins).where(positions < parts.unsqueeze(1), 0)

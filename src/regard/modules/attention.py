@@ -37,9 +37,9 @@ class MultiHeadAttention(nn.Module):
         head_size: the size of a head, any number; by default width / heads.
         key_width: the size of the key vectors, if they come from another source (cross-attention).
         value_width: the size of the value vectors; by default that of the keys.
-        projections: which of queries, keys and values have a projection of their own, and how many heads keys have; by
-            default all, and as many. `multi_query`, `grouped_query`, `shared_query_key`, `shared_query_key_value` and
-            `query_only` make modules with others.
+        projections: which of queries, keys and values have a projection of their own, and how many heads the keys have;
+            by default all three have one, and keys have as many heads as queries. `multi_query`, `grouped_query`,
+            `shared_query_key`, `shared_query_key_value` and `query_only` make modules with other projections.
         bias: whether the projections add a bias.
         output: whether an output projection follows; without it, the output is the concatenated heads, heads x
             head_size wide.
@@ -254,11 +254,11 @@ class MultiHeadAttention(nn.Module):
         cache: Cache | None = None,
         lengths: Tensor | Sequence[int] | None = None,
     ) -> Float[Tensor, "batch query out"]:
-        """Attend from `query` to `key` (by default to itself) and sum `value` (by default what `key` came from).
+        """Attend from `query` to `key` (by default `query`) and sum `value` (by default `key`).
 
         Args:
             query: the vectors that attend.
-            key: the vectors that they attend to.
+            key: the vectors that are attended to.
             value: the vectors that are summed.
             mask: as in `regard.attend`; with an `approximation`, None, `Lengths`, `Causal` or both joined by &.
             bias: a table that is added to the scores, broadcastable to (batch, head, query, key).
@@ -281,7 +281,7 @@ class MultiHeadAttention(nn.Module):
         try:
             return self._pass(query, key, value, mask=mask, bias=bias, cache=cache, lengths=lengths)
         except Exception:
-            # A failed call must not leave its keys in the cache, because it will be repeated.
+            # A failed call must not leave its keys in the cache: if it is repeated, they would be there twice.
             cache.length, cache.lengths = before
             raise
 
@@ -322,8 +322,8 @@ class MultiHeadAttention(nn.Module):
 
         This module is always batch first: transpose (length, batch, width) by `.transpose(0, 1)`, and add a batch axis
         to a single sequence by `.unsqueeze(0)`. `torch_masks` converts PyTorch's masks, in which True hides. To get the
-        weights (`need_weights`), `regard.watch` the module; `weights().mean(1)` averages the heads. They are those
-        before dropout, and the extra keys (`add_bias_kv`, `add_zero_attn`) come first.
+        weights (`need_weights`), `regard.watch` the module; `weights().mean(1)` averages the heads. They are the
+        weights before dropout, and the extra keys (`add_bias_kv`, `add_zero_attn`) come first.
 
         Args:
             module: the module to convert.
@@ -370,8 +370,8 @@ class MultiHeadAttention(nn.Module):
                 _copy(linear, "bias", bias)
             if learned:
                 # (1 1 width) -> (head 1 feature)
-                for name, learned_one in (("key", module.bias_k), ("value", module.bias_v)):
-                    _copy(ours.extra, name, None if learned_one is None else learned_one.view(heads, 1, -1))
+                for name, vector in (("key", module.bias_k), ("value", module.bias_v)):
+                    _copy(ours.extra, name, None if vector is None else vector.view(heads, 1, -1))
         return ours.train(module.training)
 
     def _pass(
@@ -391,7 +391,7 @@ class MultiHeadAttention(nn.Module):
         if cache is not None and cache.sealed:
             if key is not None or value is not None or lengths is not None:
                 raise ArgumentError(
-                    "`cache` is sealed, it holds a whole source: leave `key`, `value` and `lengths` out."
+                    "`cache` is sealed and holds a whole source: leave out `key`, `value` and `lengths`."
                 )
             keys, values = cache.key, cache.value
         else:
@@ -425,7 +425,7 @@ class MultiHeadAttention(nn.Module):
     def _keys_and_values(
         self, key: Tensor, value: Tensor | None, known: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, Tensor]:
-        """Projected keys and values. `known`: the query vectors and their projection, which a shared one reuses."""
+        """Project keys and values. `known`: the query vectors and their projection, for keys that share it."""
         value = key if value is None else value
         if self.projections.query_only:
             keys = self._split(None, key, "key", self.kv_heads)
@@ -455,8 +455,8 @@ class MultiHeadAttention(nn.Module):
                 "torch.nested.to_padded_tensor and pass mask=Lengths(lengths)."
             )
         if not isinstance(vectors, Tensor) or vectors.ndim != 3 or vectors.shape[-1] != width:
-            found = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
-            raise ArgumentError(f"`{name}` must be vectors (batch, length, {width}), but is {found}.")
+            actual = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
+            raise ArgumentError(f"`{name}` must be vectors (batch, length, {width}), but is {actual}.")
         projected = vectors if linear is None else linear(vectors)
         # (batch length width) -> (batch head length feature)
         return projected.reshape(*vectors.shape[:2], heads, self.head_size).transpose(1, 2)

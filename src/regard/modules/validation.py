@@ -13,7 +13,7 @@ def check_non_negative(name: str, value: Any) -> None:
     """Check that an argument is a finite number, 0 or more.
 
     Raises:
-        ArgumentError: it isn't.
+        ArgumentError: it isn't a number, or it is negative, infinite or NaN.
 
     Example:
         >>> check_non_negative("weight", -1.0)

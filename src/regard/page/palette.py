@@ -1,4 +1,4 @@
-"""The nearest of the 256 colours of most terminals; rich's own choice would turn the middle of a scale grey."""
+"""The nearest of the 256 colours that most terminals show; the choice of rich turns the middle of a scale grey."""
 
 from functools import cache
 
@@ -19,16 +19,17 @@ def nearest_256(colour: Colour) -> int:
         >>> nearest_256((255, 0, 0)), nearest_256((128, 128, 128))
         (196, 244)
     """
-    grey = max(colour) - min(colour) < 10
+    is_grey = max(colour) - min(colour) < 10
     wanted = _oklab(colour)
     return min(
-        (number for number, each in _PALETTE.items() if (max(each) == min(each)) == grey),
+        (number for number, entry in _PALETTE.items() if (max(entry) == min(entry)) == is_grey),
         key=lambda number: sum((a - b) ** 2 for a, b in zip(wanted, _oklab(_PALETTE[number]), strict=True)),
     )
 
 
 @cache
 def _oklab(colour: Colour) -> tuple[float, float, float]:
+    """The colour in Oklab, where colours that look alike lie close together."""
     red, green, blue = linear(colour)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
     middle = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)

@@ -56,8 +56,8 @@ def as_scripted_html(
         page: what is to be read without the script.
         script: the script, as `joined` gives it.
         style: the style sheet of the page that the script builds.
-        held: by the id of an element, the media type and the text of what the script reads.
-        policy: what the content security policy allows besides the page's own style and script.
+        held: the data that the script reads: for the id of each element its media type and its text.
+        policy: further rules of the content security policy, besides those that allow the page's style and script.
         language: the language of the page's own words, as a BCP 47 tag.
 
     Example:
@@ -92,5 +92,5 @@ def embedded_json(data: dict[str, Any]) -> str:
         >>> embedded_json({"item": "</script>"})
         '{"item": "\\\\u003c/script>"}'
     """
-    # Nothing in a script element ends it, or begins a comment, without this character.
+    # Without this character nothing can end the script element or begin a comment in it.
     return json.dumps(data, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")

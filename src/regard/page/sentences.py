@@ -93,9 +93,9 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _item(item: Item, position: int, noun: str) -> str:
-    about = ", ".join(part.replace("%", " percent") for part in (item.label, item.note) if part)
-    chosen = ", which this is about" if item.marked else ""
-    return _ended(f"{noun.capitalize()} {position}, {_named(item.text)}{chosen}" + (f": {about}" if about else ""))
+    details = ", ".join(part.replace("%", " percent") for part in (item.label, item.note) if part)
+    mark = ", which this is about" if item.marked else ""
+    return _ended(f"{noun.capitalize()} {position}, {_named(item.text)}{mark}" + (f": {details}" if details else ""))
 
 
 def _ranking(ranking: Ranking, verb: str) -> str:
@@ -140,19 +140,19 @@ def _point(point: Point, block: Chart) -> str:
 
 
 def _number_words(text: str) -> str:
-    """Signs as words: of percentages, rounded ends of a scale, and negative numbers."""
+    """Write a minus, < or > before a number, and % after one, as words."""
     text = re.sub(r"(?<!\S)-(?=\d)", "minus ", text)
     text = re.sub(r"(?<!\S)<(?=\d)", "less than ", text)
     text = re.sub(r"(?<!\S)>(?=\d)", "more than ", text)
     return re.sub(r"(?<=\d)%", " percent", text)
 
 
-def _signed(written: str) -> str:
-    return written.replace("%", " percent").replace("-", "minus ")
+def _signed(text: str) -> str:
+    return text.replace("%", " percent").replace("-", "minus ")
 
 
 def _named(text: str) -> str:
-    """Add the name of punctuation, because a screen reader skips a bare full stop."""
+    """Add the names of its characters to bare punctuation, because a screen reader skips a full stop."""
     if len(text) > 3 or any(character.isalnum() for character in text):
         return text
     names = [unicodedata.name(character, "").lower() for character in text]
@@ -160,10 +160,10 @@ def _named(text: str) -> str:
 
 
 def _spoken(value: float | None) -> str:
-    written = percent(value)
-    if written == "NaN":
+    text = percent(value)
+    if text == "NaN":
         return "not a number"
-    return written.replace("<", "less than ").replace(">", "more than ").replace("%", " percent")
+    return text.replace("<", "less than ").replace(">", "more than ").replace("%", " percent")
 
 
 def _ended(text: str) -> str:

@@ -66,5 +66,5 @@ def style_of(page: Page) -> str:
         >>> style_of(Page("", ())) == STYLE
         True
     """
-    further = ((Chart, CHART_STYLE), (Pictures, PICTURES_STYLE))
-    return STYLE + "".join(style for kind, style in further if any(isinstance(each, kind) for each in page.blocks))
+    extras = ((Chart, CHART_STYLE), (Pictures, PICTURES_STYLE))
+    return STYLE + "".join(style for kind, style in extras if any(isinstance(block, kind) for block in page.blocks))

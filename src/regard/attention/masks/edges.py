@@ -43,8 +43,9 @@ class Edges(Mask):
     """
 
     edge_index: InitVar[Tensor | Sequence[Any]]
-    # The sorted edges; the queries of all items are concatenated, each item up to the last query with an edge. Then the
-    # first key of each query and the one after its last. As fields they are operands, so they are built only once.
+    # `csr` holds the sorted edges of all items: its rows are `queries` rows of each item, up to the last query with an
+    # edge in any item. `start` and `stop` are the first key of each row and the one after its last. As fields they are
+    # operands of a call, so they are built only once.
     csr: Csr = field(init=False)
     start: Tensor = field(init=False)
     stop: Tensor = field(init=False)
@@ -54,8 +55,10 @@ class Edges(Mask):
     keys: int = field(init=False)
 
     def __post_init__(self, edge_index: Tensor | Sequence[Any]) -> None:
-        many = isinstance(edge_index, Sequence) and bool(edge_index) and all(isinstance(e, Tensor) for e in edge_index)
-        graphs = [_checked(graph) for graph in (edge_index if many else [edge_index])]
+        several = (
+            isinstance(edge_index, Sequence) and bool(edge_index) and all(isinstance(e, Tensor) for e in edge_index)
+        )
+        graphs = [_checked(graph) for graph in (edge_index if several else [edge_index])]
         queries = max(int(graph[1].max()) + 1 if graph.shape[1] else 0 for graph in graphs)
         keys = max(int(graph[0].max()) + 1 if graph.shape[1] else 0 for graph in graphs)
         row = torch.cat([graph[1] + item * queries for item, graph in enumerate(graphs)])
@@ -88,24 +91,24 @@ class Edges(Mask):
     def allows(self, at: Index) -> Tensor:
         if self.items == 1:
             return self.csr.contains(at.query, at.key)
-        # A query beyond the item's last one with edges must not be taken for one of the next item.
+        # A query beyond the rows of its item must not be taken for a query of the next item.
         row = torch.where(at.query < self.queries, at.batch * self.queries + at.query, -1)
         return self.csr.contains(row, at.key)
 
     def spans(self, sizes: Sizes) -> Spans:
-        more = sizes.queries - self.queries
-        edges = (edge.to(sizes.device).view(self.items, -1) for edge in (self.start, self.stop))
-        start, stop = (torch.nn.functional.pad(edge, (0, more)) if more else edge for edge in edges)
+        missing = sizes.queries - self.queries
+        bounds = (bound.to(sizes.device).view(self.items, -1) for bound in (self.start, self.stop))
+        start, stop = (torch.nn.functional.pad(bound, (0, missing)) if missing else bound for bound in bounds)
         return Spans.only(start, stop, sizes.keys, exact=self.contiguous)
 
     def hides_nothing(self, sizes: Sizes) -> bool:
-        # By the number of edges, each of which counts once: what they are is on their device.
+        # No edge is held twice, so their number decides; their values would have to be read from their device.
         return self.csr.keys.numel() == self.items * sizes.queries * sizes.keys
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
         first, end = (min(row, self.queries) for row in (rows.start, rows.stop))
-        items = (item * self.queries for item in range(self.items))
-        return torch.cat([self.csr.keys_of(item + first, item + end) for item in items]).unique().cpu()
+        offsets = (item * self.queries for item in range(self.items))
+        return torch.cat([self.csr.keys_of(offset + first, offset + end) for offset in offsets]).unique().cpu()
 
     def edges(self, sizes: Sizes) -> Csr | None:
         # Nodes after the last one with an edge have empty lists.
@@ -117,17 +120,17 @@ class Edges(Mask):
                 f"`edge_index` of Edges must be one graph or a graph for each of {sizes.batch} items, "
                 f"but is {self.items} graphs."
             )
-        for row, (name, most, size) in enumerate(
+        for row, (name, needed, size) in enumerate(
             (("keys", self.keys, sizes.keys), ("queries", self.queries, sizes.queries))
         ):
-            if most > size:
+            if needed > size:
                 raise ArgumentError(
                     f"`edge_index` of Edges must hold numbers below {size} in row {row}, as there are {size} {name}, "
-                    f"but holds {most - 1}."
+                    f"but holds {needed - 1}."
                 )
 
     def arguments(self) -> dict[str, Any]:
-        """What the class is called with to get an equal mask."""
+        """The arguments with which the class makes an equal mask."""
         row, key = self.csr.rows, self.csr.keys
         item = row // max(self.queries, 1)
         graphs = [torch.stack([key[item == i], row[item == i] - i * self.queries]) for i in range(self.items)]

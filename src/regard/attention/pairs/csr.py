@@ -18,8 +18,7 @@ class Csr:
 
     The edges of row i are `starts[i]` to `starts[i + 1]`; in that range `keys` holds their keys, ascending. The edges
     of column j are `key_starts[j]` to `key_starts[j + 1]`; in that range `queries` holds their queries, ascending, and
-    `csc_to_csr` their numbers in row order, so that values per edge need to be stored only once. It compares by value,
-    so that the spec of a mask that holds it does, too.
+    `csc_to_csr` their numbers in row order, so that values per edge need to be stored only once.
 
     Attributes:
         starts: (query + 1,)
@@ -49,24 +48,24 @@ class Csr:
         queries = len(self.starts) - 1
         if not queries:
             return torch.zeros_like(query + key, dtype=torch.bool)
-        there = (query >= 0) & (query < queries)
-        query = torch.where(there, query, 0)
+        in_range = (query >= 0) & (query < queries)
+        query = torch.where(in_range, query, 0)
         start = self.starts[query]
-        stop = torch.where(there, self.starts[query + 1], start)
-        grid = query.ndim > 1 and key.ndim == query.ndim and query.shape[-1] == 1 and key.numel() == key.shape[-1]
-        if grid and bool((key.flatten().diff() > 0).all()):
+        stop = torch.where(in_range, self.starts[query + 1], start)
+        is_grid = query.ndim > 1 and key.ndim == query.ndim and query.shape[-1] == 1 and key.numel() == key.shape[-1]
+        if is_grid and bool((key.flatten().diff() > 0).all()):
             return _marked(self.keys, start, stop, key.flatten())
         return _searched(self.keys, start, stop, key)
 
     def extents(self) -> tuple[Tensor, Tensor, bool]:
-        """The first key of each query and the one after its last, on the CPU; and whether the keys are contiguous."""
+        """The first key of each query and the one after its last, on the CPU, and whether no key between is missing."""
         starts, keys = self.starts.cpu(), self.keys.cpu()
         first, end = starts[:-1], starts[1:]
         if not keys.numel():
             return torch.zeros_like(first), torch.zeros_like(first), True
-        some = first < end
-        start = keys[first.clamp(max=len(keys) - 1)] * some
-        stop = (keys[(end - 1).clamp(min=0)] + 1) * some
+        has_keys = first < end
+        start = keys[first.clamp(max=len(keys) - 1)] * has_keys
+        stop = (keys[(end - 1).clamp(min=0)] + 1) * has_keys
         return start, stop, bool((stop - start == end - first).all())
 
     def keys_of(self, first: int, end: int) -> Tensor:
@@ -75,10 +74,10 @@ class Csr:
         return self.keys[low:high]
 
     def padded(self, queries: int, keys: int) -> "Csr":
-        """The same edges between so many queries and keys, which are at least as many as before."""
+        """The same edges among this many queries and keys, which must not be fewer than before."""
         starts, key_starts = (
-            torch.nn.functional.pad(part, (0, more), value=len(self.keys)) if more else part
-            for part, more in (
+            torch.nn.functional.pad(offsets, (0, missing), value=len(self.keys)) if missing else offsets
+            for offsets, missing in (
                 (self.starts, queries + 1 - len(self.starts)),
                 (self.key_starts, keys + 1 - len(self.key_starts)),
             )
@@ -86,9 +85,9 @@ class Csr:
         return dataclasses.replace(self, starts=starts, key_starts=key_starts)
 
     def only(self, kept: Tensor) -> "Csr":
-        """Only the edges at which `kept`, bool, (edge,), in row order, is True."""
+        """The edges at which `kept`, bool (edge,) in row order, is True."""
         kept_by_key = kept[self.csc_to_csr]
-        before, before_by_key = (torch.nn.functional.pad(which.cumsum(0), (1, 0)) for which in (kept, kept_by_key))
+        before, before_by_key = (torch.nn.functional.pad(is_kept.cumsum(0), (1, 0)) for is_kept in (kept, kept_by_key))
         return Csr(
             starts=before[self.starts],
             keys=self.keys[kept],
@@ -126,18 +125,18 @@ def csr_of(edge_index: Tensor, queries: int, keys: int) -> Csr:
     _check("keys", sources, keys)
     _check("queries", targets, queries)
     # NumPy sorts integers with SIMD, a hundred times faster than torch, so each edge is packed into one integer.
-    order = np.sort(targets * keys + sources)
-    order = order[np.diff(order, prepend=-1) != 0]
-    query, key = np.divmod(order, max(keys, 1))
+    packed = np.sort(targets * keys + sources)
+    packed = packed[np.diff(packed, prepend=-1) != 0]
+    query, key = np.divmod(packed, max(keys, 1))
     # Edges in row order have ascending numbers, so sorting by (key, number) sorts by (key, query).
-    csc_to_csr = np.sort(key * len(order) + np.arange(len(order)))
-    csc_to_csr %= max(len(order), 1)
+    csc_to_csr = np.sort(key * len(packed) + np.arange(len(packed)))
+    csc_to_csr %= max(len(packed), 1)
     arrays = _starts(query, queries), key, _starts(key, keys), query[csc_to_csr], csc_to_csr
     return Csr(*(torch.from_numpy(array).to(edge_index.device) for array in arrays))
 
 
 def _starts(index: np.ndarray, size: int) -> np.ndarray:
-    """The first entry of each of `size` numbers in a sorted list of them."""
+    """Where each number below `size` begins in a sorted list of such numbers, and where the list ends."""
     return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=size))])
 
 
@@ -150,30 +149,30 @@ def _check(name: str, index: np.ndarray, size: int) -> None:
 
 
 def _marked(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> Tensor:
-    """Rows (..., row, 1) against sorted columns (column,): the rows' entries are marked in a table of zeros."""
+    """Whether each row (..., row, 1) holds each wanted column, (column,), ascending: its entries are marked."""
     counts = (stop - start).flatten()
-    owner = torch.arange(counts.numel(), device=counts.device).repeat_interleave(counts)
-    # An entry's offset in its row is its number minus that of the row's first entry here.
-    behind = torch.arange(owner.numel(), device=counts.device) - (counts.cumsum(0) - counts)[owner]
-    column = columns[start.flatten()[owner] + behind]
+    row = torch.arange(counts.numel(), device=counts.device).repeat_interleave(counts)
+    # The number of an entry, minus that of the first entry of its row, is its offset in the row.
+    offset = torch.arange(row.numel(), device=counts.device) - (counts.cumsum(0) - counts)[row]
+    column = columns[start.flatten()[row] + offset]
     allowed = torch.zeros(counts.numel() * wanted.numel(), dtype=torch.bool, device=counts.device)
     if wanted.numel():
         slot = torch.searchsorted(wanted, column).clamp(max=wanted.numel() - 1)
-        held = wanted[slot] == column
-        allowed[(owner * wanted.numel() + slot)[held]] = True
+        is_wanted = wanted[slot] == column
+        allowed[(row * wanted.numel() + slot)[is_wanted]] = True
     return allowed.view(*start.shape[:-1], wanted.numel())
 
 
 def _searched(columns: Tensor, start: Tensor, stop: Tensor, wanted: Tensor) -> Tensor:
-    """Each pair by binary search in its row."""
+    """Whether each row holds its wanted column, by binary search."""
     start, stop, wanted = torch.broadcast_tensors(start, stop, wanted)
     if not columns.numel() or not wanted.numel():
         return torch.zeros_like(wanted, dtype=torch.bool)
-    end = stop
+    row_end = stop
     for _ in range(int((stop - start).max()).bit_length()):
         middle = (start + stop) // 2
-        before = columns[middle.clamp(max=len(columns) - 1)] < wanted
-        left = start < stop
-        start = torch.where(left & before, middle + 1, start)
-        stop = torch.where(left & ~before, middle, stop)
-    return (start < end) & (columns[start.clamp(max=len(columns) - 1)] == wanted)
+        is_below = columns[middle.clamp(max=len(columns) - 1)] < wanted
+        unfinished = start < stop
+        start = torch.where(unfinished & is_below, middle + 1, start)
+        stop = torch.where(unfinished & ~is_below, middle, stop)
+    return (start < row_end) & (columns[start.clamp(max=len(columns) - 1)] == wanted)

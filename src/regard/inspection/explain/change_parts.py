@@ -1,4 +1,4 @@
-"""Parts of the operator that change some pairs of query and key and leave the others: hidden pairs, scaled scores."""
+"""Parts of attention that change some pairs of query and key and leave the others: hidden pairs, scaled scores."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,13 +10,13 @@ from regard.attention import Index, Mask, Position
 
 __all__ = ["Hidden", "Scaled", "Where", "Zeroed"]
 
-# Models that add a bias of -10,000 to hide a key never attend to it; real scores are far above.
+# A key that a model hides by a bias of -10,000 gets lower scores than this; the scores of others are far above.
 _HIDDEN = -5000.0
 
 
 @dataclass(frozen=True)
 class Where:
-    """Pairs of query and key, in some items and heads; all are counted from 0, and None stands for all.
+    """Pairs of query and key, in some items and heads. Each number counts from 0; None means all.
 
     `key` may be a range of keys.
 
@@ -33,20 +33,20 @@ class Where:
     def pairs(self, at: Index) -> Tensor:
         """Which pairs these are, as bools that broadcast against the index."""
         axes = (at.batch, self.item), (at.head, self.head), (at.query, self.query), (at.key, self.key)
-        found = [_is_in(axis, wanted) for axis, wanted in axes if wanted is not None]
-        both = found[0] if found else torch.ones((), dtype=torch.bool, device=at.key.device)
-        for each in found[1:]:
-            both = both & each
-        return both
+        masks = [_is_in(axis, wanted) for axis, wanted in axes if wanted is not None]
+        matches = masks[0] if masks else torch.ones((), dtype=torch.bool, device=at.key.device)
+        for mask in masks[1:]:
+            matches = matches & mask
+        return matches
 
     def rows(self, outputs: Tensor) -> Tensor:
         """Which rows of outputs (batch, head, query, feature) these are, as bools that broadcast against them."""
-        both = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=outputs.device)
+        matches = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=outputs.device)
         for axis, wanted in enumerate((self.item, self.head, self.query)):
             if wanted is not None:
                 numbers = torch.arange(outputs.shape[axis], device=outputs.device)
-                both = both & (numbers == wanted).view([-1 if axis == each else 1 for each in range(4)])
-        return both
+                matches = matches & (numbers == wanted).view([-1 if axis == other else 1 for other in range(4)])
+        return matches
 
 
 def _is_in(axis: Tensor, wanted: int | range) -> Tensor:
@@ -69,7 +69,8 @@ class Hidden(Mask):
 class Scaled(Position):
     """Multiplies the scores of these pairs, with the biases that were added before, by a factor.
 
-    Scores that would overflow stay: a row of the lowest number, with which models hide padding, would be one of -inf.
+    A score that would overflow stays as it is: models hide padding by the lowest number of the dtype, and a row of
+    these would become a row of -inf.
     """
 
     where: Where

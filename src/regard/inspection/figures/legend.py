@@ -8,7 +8,7 @@ from regard.page.numbers import percent
 
 __all__ = ["draw_legend", "hatching"]
 
-_WIDTH, _HIGH, _STEPS = 72.0, 6.0, 48
+_WIDTH, _HEIGHT, _STEPS = 72.0, 6.0, 48
 
 
 def draw_legend(
@@ -21,17 +21,18 @@ def draw_legend(
     masked: bool = False,
     cover: float | None = None,
 ) -> float:
-    """Draw the scale from 0 to `high` below its title; the result is where it ends.
+    """Draw the scale from 0 to `high` below its title, and return the y at which it ends.
 
-    Between its ends the scale has the number of its middle: a quarter of `high`, since the square root is drawn.
+    The scale has numbers at both ends and in the middle, where it is a quarter of `high`: colour follows the square
+    root of the weight.
 
     Args:
         sheet, y, left: where it is drawn.
         title: whose weights they are.
         high: the weight that has the full colour.
         masked: whether there are hidden cells to explain.
-        cover: how much of the paper the full colour hides, where weights are mixed into what is below them; None: cells
-            are drawn.
+        cover: how much the full colour hides of what is below it, where weights are drawn over something; None where
+            cells are drawn.
     """
     y = sheet.paragraph(left, y, title, sheet.width - left, colour=QUIET) + 6
     sheet.text(left, y, "weight", SMALL, colour=QUIET)
@@ -41,8 +42,8 @@ def draw_legend(
     pixels = weight_pixels(values, high)
     if cover is not None:
         pixels = np.array([[rgb(shade(cover * step)) for step in steps.tolist()]], np.uint8)
-    sheet.cells(x, y - _HIGH / 2, (_WIDTH / _STEPS, _HIGH), pixels, gid="legend")
-    sheet.box(x, y - _HIGH / 2, _WIDTH, _HIGH, edge=LINE, line=0.5)
+    sheet.cells(x, y - _HEIGHT / 2, (_WIDTH / _STEPS, _HEIGHT), pixels, gid="legend")
+    sheet.box(x, y - _HEIGHT / 2, _WIDTH, _HEIGHT, edge=LINE, line=0.5)
     y += 9
     for share in (0.0, 0.5, 1.0):
         sheet.line([(x + share * _WIDTH, y - 6), (x + share * _WIDTH, y - 4)], colour=QUIET, width=0.5)
@@ -57,10 +58,11 @@ def draw_legend(
 
 
 def hatching(sheet: Sheet, boxes: list[tuple[float, float, float, float]]) -> None:
-    """Strike cells out, (x, y, width, height), that the mask hides."""
+    """Strike out the cells that the mask hides, each (x, y, width, height); a single one is filled, too."""
     if not boxes:
         return
-    for x, y, width, height in boxes if len(boxes) == 1 else ():
+    if len(boxes) == 1:
+        x, y, width, height = boxes[0]
         sheet.box(x, y, width, height, fill=MASKED, edge=PAPER, line=0.0)
     sheet.lines(
         np.array([[(x + 0.15 * w, y + 0.85 * h), (x + 0.85 * w, y + 0.15 * h)] for x, y, w, h in boxes]),

@@ -1,4 +1,4 @@
-"""Exercises: blanks to fill in, and what a wrong answer shows was forgotten."""
+"""Exercises: blanks to fill in, and the slip that a wrong answer gives away."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ class Blank:
     """A number to find.
 
     Attributes:
-        name: the step that it belongs to.
+        name: the step to which it belongs.
         formula: how it is computed.
-        value: the number.
-        slips: what it becomes by a slip, such as "forgot sqrt(d)"; none of them is the right answer.
+        value: the right answer.
+        slips: the wrong number that each slip gives, such as "forgot sqrt(d)"; none of them is right.
     """
 
     name: str
@@ -42,18 +42,18 @@ class Blank:
             >>> [blank.check(answer) for answer in ("2.31", "4", "2.3", "two")]
             ['right', 'forgot sqrt(d)', 'wrong', 'no number']
         """
-        # Full-width digits, and a decimal comma.
+        # Answers may have full-width digits, and a decimal comma.
         written = unicodedata.normalize("NFKC", answer).strip().replace("。", ".")
-        given = parse_number(written.replace(",", ".") if written.count(",") == 1 and "." not in written else written)
-        if given is None:
+        number = parse_number(written.replace(",", ".") if written.count(",") == 1 and "." not in written else written)
+        if number is None:
             return "no number"
-        if _equal(given, self.value):
+        if _equal(number, self.value):
             return "right"
-        return next((name for name, value in self.slips.items() if _equal(given, value)), "wrong")
+        return next((name for name, value in self.slips.items() if _equal(number, value)), "wrong")
 
 
 def blanks(matrices: Matrices, walk: Steps, **parts: Any) -> list[Blank]:
-    """The blanks of a row for one key: sum, scale, exp, the weight, and each feature of the output.
+    """The blanks of one query: sum, scale, exp and weight for one key, and each feature of the output.
 
     Args:
         matrices: query, key and value.
@@ -64,49 +64,49 @@ def blanks(matrices: Matrices, walk: Steps, **parts: Any) -> list[Blank]:
         ArgumentError: the parts can't be used.
     """
     row, column = walk.row, walk.column
-    wrong = _slips(matrices, walk, parts)
-    found = []
+    all_slips = _slips(matrices, walk, parts)
+    exercise = []
     for step in walk.steps:
         if step.name in _ASKED and walk.allowed[column]:
-            slips = {name: values[column] for name, values in wrong.get(step.name, {}).items()}
-            square = matrices.query.shape == matrices.key.shape and max(row, column) < matrices.query.shape[1]
-            if step.name == "sum" and square:
+            slips = {name: values[column] for name, values in all_slips.get(step.name, {}).items()}
+            can_confuse_axes = matrices.query.shape == matrices.key.shape and max(row, column) < matrices.query.shape[1]
+            if step.name == "sum" and can_confuse_axes:
                 slips["column"] = matrices.query[:, row] @ matrices.key[:, column]
-            found.append(_blank(step.name, step.formula, step.values[column], slips))
-    last = walk.steps[-1]
-    for feature, value in enumerate(last.values):
-        slips = {name: values[feature] for name, values in wrong["output"].items()}
-        found.append(_blank("output", f"{last.formula}, c = {feature + 1}", value, slips))
-    return found
+            exercise.append(_blank(step.name, step.formula, step.values[column], slips))
+    output = walk.steps[-1]
+    for feature, value in enumerate(output.values):
+        slips = {name: values[feature] for name, values in all_slips["output"].items()}
+        exercise.append(_blank("output", f"{output.formula}, c = {feature + 1}", value, slips))
+    return exercise
 
 
 def _slips(matrices: Matrices, walk: Steps, parts: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
-    """By step and slip, the numbers that the slip gives for every key, or for every feature of the output."""
+    """For each step and slip, what the slip gives for every key, or for every feature of the output."""
     query, key, value = matrices.tensors
-    others: dict[str, Steps] = {}
+    wrong_walks: dict[str, Steps] = {}
     if query.shape == key.shape:
-        others["transposed"] = steps(key, query, value, **parts, row=walk.row)
+        wrong_walks["transposed"] = steps(key, query, value, **parts, row=walk.row)
     if "scale" in walk and parts.get("score") == "scaled_dot":
         size = query.shape[-1]
         for name, score in (("forgot sqrt(d)", "dot"), ("divided by d", Dot(1.0 / size))):
-            others[name] = steps(query, key, value, **{**parts, "score": score}, row=walk.row)
-    found: dict[str, dict[str, Tensor]] = {
-        "sum": {name: each["sum"] for name, each in others.items() if name == "transposed" and "sum" in each},
-        "scale": {name: each.scores for name, each in others.items()},
-        "exp": {name: each["exp"] for name, each in others.items() if "exp" in each},
-        "normalise": {name: each.weights for name, each in others.items() if name != "divided by d"},
+            wrong_walks[name] = steps(query, key, value, **{**parts, "score": score}, row=walk.row)
+    slips: dict[str, dict[str, Tensor]] = {
+        "sum": {name: wrong["sum"] for name, wrong in wrong_walks.items() if name == "transposed" and "sum" in wrong},
+        "scale": {name: wrong.scores for name, wrong in wrong_walks.items()},
+        "exp": {name: wrong["exp"] for name, wrong in wrong_walks.items() if "exp" in wrong},
+        "normalise": {name: wrong.weights for name, wrong in wrong_walks.items() if name != "divided by d"},
     }
     if parts.get("weights", "softmax") == "softmax":
         scores = torch.where(walk.allowed, walk.scores, 0.0)
         if "exp" in walk:
-            found["exp"] |= {"forgot exp": scores - walk["maximum"], "forgot maximum": scores.exp()}
-        found["normalise"]["forgot exp"] = scores / scores.sum()
+            slips["exp"] |= {"forgot exp": scores - walk["maximum"], "forgot maximum": scores.exp()}
+        slips["normalise"]["forgot exp"] = scores / scores.sum()
         if len(matrices.query) > 1:
             rows = [steps(query, key, value, **parts, row=row).scores for row in range(len(matrices.query))]
             over_queries = torch.stack(rows).softmax(0)[walk.row]
-            found["normalise"]["wrong axis"] = torch.where(walk.allowed, over_queries, 0.0)
-    found["output"] = {name: weights @ matrices.value for name, weights in found["normalise"].items()}
-    return found
+            slips["normalise"]["wrong axis"] = torch.where(walk.allowed, over_queries, 0.0)
+    slips["output"] = {name: weights @ matrices.value for name, weights in slips["normalise"].items()}
+    return slips
 
 
 def _blank(name: str, formula: str, value: Tensor, slips: Mapping[str, Tensor]) -> Blank:
@@ -114,6 +114,6 @@ def _blank(name: str, formula: str, value: Tensor, slips: Mapping[str, Tensor]) 
     return Blank(name, formula, right, {slip: float(x) for slip, x in slips.items() if not _equal(float(x), right)})
 
 
-def _equal(given: float, value: float) -> bool:
-    """Whether a number written with two decimals, or four digits, is this one."""
-    return abs(given - value) <= max(0.005, 0.0005 * abs(value)) * (1 + 1e-9)
+def _equal(number: float, value: float) -> bool:
+    """Whether the given number is the value, rounded to two decimals or to four digits."""
+    return abs(number - value) <= max(0.005, 0.0005 * abs(value)) * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""A ranking for each item of the items that it attended to: the largest weights, their cumulative sum, and the rest."""
+"""For each item, a ranking of the items that it attended to: the largest weights, their running sum, and the rest."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -56,5 +56,5 @@ def ranking(label: str, names: Sequence[str], weights: Tensor, top: int, note: s
         note: a few words about the query item.
     """
     ranked = rank(weights, top)
-    bars = tuple(Bar(names[each.key], each.weight, each.total) for each in ranked.keys)
+    bars = tuple(Bar(names[entry.key], entry.weight, entry.total) for entry in ranked.keys)
     return Ranking(label, bars, ranked.rest, ranked.others, note)

@@ -1,4 +1,4 @@
-"""Half precision within what rounding explains (bounds.py)."""
+"""Half precision: results are as close as rounding explains (bounds.py)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,9 +18,9 @@ def _cases(claims: Claims) -> Iterator[Case]:
             for length in (1, 2, 3, 5, 17, 65):
                 for feature in (8, 64):
                     yield replace(case, queries=length, keys=length, feature=feature, value=feature)
-            # Few keys, one of which has nearly all weight: terms that cancel.
+            # Few keys, one of which has nearly all of the weight, so that terms cancel.
             yield replace(case, queries=3, keys=3, feature=64, value=64, magnitude=3.0)
-            # Weights of 1 / n, all alike: a sum in half precision stops growing.
+            # Weights that are all 1 / n: their sum stops growing if it is kept in half precision.
             yield replace(case, queries=2, keys=4096, feature=8, value=8, same=True)
 
 

@@ -1,7 +1,7 @@
-"""Derivatives of the second order, and in forward mode.
+"""Derivatives of the second order, and derivatives in forward mode.
 
-Their bound is half of the dtype's digits, sqrt(u) times the largest number of the result (at least 1): a wrong formula
-is off by far more, and rounding by far less.
+Their bound is half of the dtype's digits: sqrt(u) times the largest number of the result, which counts as at least 1.
+A wrong formula is off by far more, and rounding by far less.
 """
 
 import math
@@ -33,12 +33,12 @@ def _cases(claims: Claims) -> Iterator[Case]:
     yield replace(case, queries=17, keys=19)
 
 
-def _second(claims: Claims) -> Iterator[Case]:
+def _second_order_cases(claims: Claims) -> Iterator[Case]:
     if claims.gradients and claims.second_order:
         yield from _cases(claims)
 
 
-def _forward(claims: Claims) -> Iterator[Case]:
+def _forward_mode_cases(claims: Claims) -> Iterator[Case]:
     if claims.forward_mode:
         yield from _cases(claims)
 
@@ -52,25 +52,29 @@ def _directions(inputs: Inputs) -> dict[str, Tensor]:
     }
 
 
-def _twice(output: Tensor, leaves: dict[str, Tensor], upward: Tensor, directions: dict[str, Tensor]) -> Outcome:
-    """The gradient of sum over leaves of (gradient . direction), by leaf and of `upward`."""
+def _second_gradients(
+    output: Tensor, leaves: dict[str, Tensor], upward: Tensor, directions: dict[str, Tensor]
+) -> Outcome:
+    """The gradients, by each leaf and by `upward`, of the sum over the leaves of (gradient . direction)."""
     first = torch.autograd.grad(output, list(leaves.values()), upward, create_graph=True, allow_unused=True)
-    along = [(grad * directions[name]).sum() for name, grad in zip(leaves, first, strict=True) if grad is not None]
-    total = torch.stack(along).sum()
+    directional = [
+        (grad * directions[name]).sum() for name, grad in zip(leaves, first, strict=True) if grad is not None
+    ]
+    total = torch.stack(directional).sum()
     if not total.requires_grad:
         raise RefusedCase("the gradient has no gradient of its own")
-    wanted = {**leaves, "what comes from above": upward}
-    grads = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
+    variables = {**leaves, "what comes from above": upward}
+    grads = torch.autograd.grad(total, list(variables.values()), allow_unused=True)
     return {
         f"second-order gradient of {name}": torch.zeros_like(leaf) if grad is None else grad
-        for (name, leaf), grad in zip(wanted.items(), grads, strict=True)
+        for (name, leaf), grad in zip(variables.items(), grads, strict=True)
     }
 
 
-def _half_the_digits(right: Outcome, dtype: torch.dtype) -> Outcome:
-    share = math.sqrt(Precision.of(dtype).unit)
+def _bounds(right: Outcome, dtype: torch.dtype) -> Outcome:
+    relative = math.sqrt(Precision.of(dtype).unit)
     return {
-        name: torch.full_like(tensor, share * max(1.0, float(tensor.abs().max()) if tensor.numel() else 1.0))
+        name: torch.full_like(tensor, relative * max(1.0, float(tensor.abs().max()) if tensor.numel() else 1.0))
         for name, tensor in right.items()
     }
 
@@ -80,26 +84,26 @@ def _judge_second(subject: Subject, case: Case) -> Finding:
     directions = _directions(inputs)
     leaves = {name: doubled(tensor).requires_grad_() for name, tensor in inputs.wanted.items()}
     upward = doubled(inputs.upward).requires_grad_()
-    right = _twice(
+    right = _second_gradients(
         definition(inputs, leaves, inputs.allowed(subject.claims.alignment)),
         leaves,
         upward,
         {name: doubled(direction) for name, direction in directions.items()},
     )
-    own = {name: tensor.detach().clone().requires_grad_() for name, tensor in inputs.wanted.items()}
+    subject_leaves = {name: tensor.detach().clone().requires_grad_() for name, tensor in inputs.wanted.items()}
     options = subject.options(inputs)
-    if "bias" in own and subject.claims.bias is not None:
-        options[subject.claims.bias] = own["bias"]
-    output = subject.call(own["query"], own["key"], own["value"], options)
+    if "bias" in subject_leaves and subject.claims.bias is not None:
+        options[subject.claims.bias] = subject_leaves["bias"]
+    output = subject.call(subject_leaves["query"], subject_leaves["key"], subject_leaves["value"], options)
     if not output.requires_grad:
         raise RefusedCase("the output has no gradient")
     try:
-        found = _twice(output, own, inputs.upward.clone().requires_grad_(), directions)
+        outcome = _second_gradients(output, subject_leaves, inputs.upward.clone().requires_grad_(), directions)
     except RefusedCase:
         raise
     except Exception as error:
         raise RefusedCase(f"{type(error).__name__}: {error}") from error
-    return worst(found, right, _half_the_digits(right, inputs.query.dtype), inputs.query.dtype)
+    return worst(outcome, right, _bounds(right, inputs.query.dtype), inputs.query.dtype)
 
 
 def _judge_forward(subject: Subject, case: Case) -> Finding:
@@ -108,38 +112,40 @@ def _judge_forward(subject: Subject, case: Case) -> Finding:
     label = "derivative in forward mode"
     leaves = {name: doubled(tensor).requires_grad_() for name, tensor in inputs.wanted.items()}
     output = definition(inputs, leaves, inputs.allowed(subject.claims.alignment))
-    # The derivative along a direction is the gradient of the gradient by what comes from above.
+    # The derivative of the output along the directions is the gradient, by `upward`, of (gradient . direction).
     upward = torch.zeros_like(output).requires_grad_()
     first = torch.autograd.grad(output, list(leaves.values()), upward, create_graph=True)
-    along = torch.stack(
+    directional = torch.stack(
         [(grad * doubled(directions[name])).sum() for name, grad in zip(leaves, first, strict=True)]
     ).sum()
-    right = {label: torch.autograd.grad(along, upward)[0]}
+    right = {label: torch.autograd.grad(directional, upward)[0]}
     try:
         with forward_ad.dual_level():
-            own = {
+            duals = {
                 name: forward_ad.make_dual(tensor.detach().clone(), directions[name])
                 for name, tensor in inputs.wanted.items()
             }
             options = subject.options(inputs)
-            if "bias" in own and subject.claims.bias is not None:
-                options[subject.claims.bias] = own["bias"]
-            tangent = forward_ad.unpack_dual(subject.call(own["query"], own["key"], own["value"], options)).tangent
-            found = None if tangent is None else {label: tangent.clone()}
+            if "bias" in duals and subject.claims.bias is not None:
+                options[subject.claims.bias] = duals["bias"]
+            tangent = forward_ad.unpack_dual(
+                subject.call(duals["query"], duals["key"], duals["value"], options)
+            ).tangent
+            outcome = None if tangent is None else {label: tangent.clone()}
     except RefusedCase:
         raise
     except Exception as error:
         raise RefusedCase(f"{type(error).__name__}: {error}") from error
-    if found is None:
+    if outcome is None:
         return Finding(math.inf, 0.0, label, note="the derivative is lost without an error: the output has no tangent")
-    return worst(found, right, _half_the_digits(right, inputs.query.dtype), inputs.query.dtype)
+    return worst(outcome, right, _bounds(right, inputs.query.dtype), inputs.query.dtype)
 
 
 SECOND_ORDER = Law(
     "second_order",
     "The gradient of a gradient is right, or the function says that it has none.",
     "Gradient penalties, influence functions and meta-learning train on wrong numbers.",
-    _second,
+    _second_order_cases,
     _judge_second,
     "a gradient of the second order",
     script="second order",
@@ -148,7 +154,7 @@ FORWARD_MODE = Law(
     "forward_mode",
     "The derivative in forward mode is right, or the function says that it has none.",
     "Jacobian-vector products (torch.func.jvp) are silently wrong or zero.",
-    _forward,
+    _forward_mode_cases,
     _judge_forward,
     "a derivative in forward mode",
     script="forward mode",

@@ -17,7 +17,7 @@ def _cases(claims: Claims) -> Iterator[Case]:
         yield replace(case, magnitude=magnitude, queries=2, keys=3)
         yield replace(case, magnitude=magnitude, queries=19, keys=35)
     if "float16" in claims.dtypes:
-        # Products beyond 65504, the largest number of the dtype: scores are sums, and so in float32.
+        # Products beyond 65504, the largest number of float16: scores are sums of them, which belong in float32.
         yield replace(case, dtype="float16", magnitude=150.0, queries=3, keys=5, feature=64, value=64)
 
 

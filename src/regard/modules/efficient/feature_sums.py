@@ -18,8 +18,8 @@ from torch.nn.functional import pad
 
 __all__ = ["feature_averages"]
 
-# Positions in a block of the causal sums. Within a block all pairs are formed, which costs more the larger it is; for
-# each block the state of features x values is updated once, which costs more the smaller the blocks are.
+# Positions in a block of the causal sums. Within a block all pairs are formed, so large blocks cost more; after
+# each block the state of features x values is updated, so many small blocks cost more, too.
 BLOCK = 64
 
 
@@ -37,7 +37,7 @@ def feature_averages(
         value: what is averaged.
         causal: whether a query averages only the values up to its own.
 
-    A query whose weights have all underflowed, to a sum below 4e-29 in float32, gets zeros.
+    A query gets zeros if its weights have underflowed to a sum below 4e-29 (in float32).
 
     Example:
         >>> query, key = torch.ones(1, 1, 3, 1), torch.tensor([1.0, 3.0, 4.0]).view(1, 1, 3, 1)
@@ -46,12 +46,12 @@ def feature_averages(
         (tensor([4., 4., 4.]), tensor([4., 7., 4.]))
     """
     if causal:
-        # One more value, of ones, whose sums are those of the weights.
+        # One more column of values, all ones: its sums are the sums of the weights.
         sums: Tensor = _CausalSums.apply(query, key, pad(value, (0, 1), value=1.0), False)  # pyright: ignore[reportAssignmentType]
         sums, norms = sums.split([value.shape[-1], 1], -1)
     else:
         sums, norms = query @ (key.mT @ value), query @ key.sum(2).unsqueeze(-1)
-    # Smaller ones would overflow the gradient.
+    # Division by a smaller sum would overflow in the gradient.
     return sums / norms.masked_fill(norms < torch.finfo(norms.dtype).tiny ** 0.75, torch.inf)
 
 
@@ -73,7 +73,7 @@ class _CausalSums(torch.autograd.Function):
         for start in reversed(starts) if reverse else starts:
             rows = slice(start, start + BLOCK)
             # (b h block d) -> ((b h) block d)
-            q, k, v = (each[:, :, rows].flatten(0, 1) for each in (query, key, value))
+            q, k, v = (tensor[:, :, rows].flatten(0, 1) for tensor in (query, key, value))
             weights = q @ k.mT
             sums = (weights.triu_() if reverse else weights.tril_()) @ v
             if state is None:
@@ -92,10 +92,10 @@ class _CausalSums(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         query, key, value = ctx.saved_tensors
-        forward, backward = ctx.reverse, not ctx.reverse
+        same, opposite = ctx.reverse, not ctx.reverse
         return (
-            _CausalSums.apply(grad, value, key, forward),
-            _CausalSums.apply(value, grad, query, backward),
-            _CausalSums.apply(key, query, grad, backward),
+            _CausalSums.apply(grad, value, key, same),
+            _CausalSums.apply(value, grad, query, opposite),
+            _CausalSums.apply(key, query, grad, opposite),
             None,
         )

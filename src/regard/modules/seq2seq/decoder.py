@@ -20,7 +20,7 @@ __all__ = ["Decoder", "DecoderLayer", "LayerCaches", "encoder_and_decoder"]
 
 @dataclass(frozen=True)
 class LayerCaches:
-    """What a layer caches while decoding: the keys and values of its own steps, and those of the source."""
+    """What a layer caches while decoding: the keys and values of the targets so far, and those of the source."""
 
     own: Cache
     source: Cache
@@ -32,7 +32,7 @@ class DecoderLayer(nn.Module):
     Args:
         width, heads, hidden, dropout, attention_dropout: as in `EncoderLayer`.
         position: the position scheme of self-attention; cross-attention has none.
-        target_mask: which targets each target may attend to; None: all, for targets that are a set and no sequence.
+        target_mask: which targets each target may attend to; None allows all, as for targets without an order.
         **parts: other arguments of `MultiHeadAttention`, for both kinds of attention.
 
     Raises:
@@ -56,7 +56,7 @@ class DecoderLayer(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        as_mask(target_mask)  # refuses what is no mask, before there is anything to train
+        as_mask(target_mask)  # raises here, before training, if it is no mask
         self.target_mask = target_mask
         self.attention_norm = nn.LayerNorm(width)
         self.attention = MultiHeadAttention(width, heads, dropout=attention_dropout, position=position, **parts)
@@ -81,11 +81,11 @@ class DecoderLayer(nn.Module):
             mask: which target may attend to which source item.
             caches: the caches of earlier steps; None for all targets at once.
         """
-        own = None if caches is None else caches.own
-        attended = self.attention(self.attention_norm(vectors), mask=self.target_mask, cache=own)
+        target_cache = None if caches is None else caches.own
+        attended = self.attention(self.attention_norm(vectors), mask=self.target_mask, cache=target_cache)
         vectors = vectors + self.dropout(attended)
-        known = None if caches is None else caches.source
-        attended = self.source_attention(self.source_norm(vectors), source, mask=mask, cache=known)
+        source_cache = None if caches is None else caches.source
+        attended = self.source_attention(self.source_norm(vectors), source, mask=mask, cache=source_cache)
         return self.connected(vectors + self.dropout(attended))
 
 
@@ -119,9 +119,10 @@ class Decoder(nn.Module):
         **parts: Any,
     ):
         super().__init__()
-        self.position, inside = resolve_position(position, width)
+        self.position, layer_position = resolve_position(position, width)
         self.layers = nn.ModuleList(
-            DecoderLayer(width, heads, hidden=hidden, dropout=dropout, position=inside, **parts) for _ in range(layers)
+            DecoderLayer(width, heads, hidden=hidden, dropout=dropout, position=layer_position, **parts)
+            for _ in range(layers)
         )
         self.norm = nn.LayerNorm(width)
 
@@ -132,7 +133,7 @@ class Decoder(nn.Module):
         *,
         mask: Any = None,
     ) -> Float[Tensor, "batch length width"]:
-        """Decode all at once, each from the ones that `target_mask` allows: by default those up to itself.
+        """Decode all targets at once. Each attends to those that `target_mask` allows, by default those up to itself.
 
         Args:
             vectors: the targets.
@@ -154,8 +155,8 @@ class Decoder(nn.Module):
             >>> import torch
             >>> decoder = Decoder(8, layers=3, heads=2, hidden=16)
             >>> targets, source = torch.randn(1, 4, 8), torch.randn(1, 5, 8)
-            >>> found = decoder.after_each_layer(targets, source)
-            >>> len(found), torch.equal(found[-1], decoder(targets, source))
+            >>> outputs = decoder.after_each_layer(targets, source)
+            >>> len(outputs), torch.equal(outputs[-1], decoder(targets, source))
             (3, True)
         """
         return [self.norm(state) for state in self._states(vectors, source, mask)[1:]]
@@ -171,7 +172,7 @@ class Decoder(nn.Module):
         """The caches that `step` needs: for each layer the source's keys and values, and an empty cache for targets.
 
         Raises:
-            ArgumentError: the target mask isn't causal, so that a target would need the later ones.
+            ArgumentError: the target mask isn't causal, so a target would need later ones.
         """
         self._check_causal()
         layers: list[Any] = list(self.layers)
@@ -197,17 +198,17 @@ class Decoder(nn.Module):
         """
         self._check_causal()
         if self.position is not None and caches:
-            before = caches[0].own.length
-            encodings = self.position.encode(before + vectors.shape[1])[before:]
+            decoded = caches[0].own.length
+            encodings = self.position.encode(decoded + vectors.shape[1])[decoded:]
             vectors = vectors + encodings.to(vectors)
-        for layer, known in zip(self.layers, caches, strict=True):
-            vectors = layer(vectors, mask=mask, caches=known)
+        for layer, layer_caches in zip(self.layers, caches, strict=True):
+            vectors = layer(vectors, mask=mask, caches=layer_caches)
         return self.norm(vectors)
 
     def _check_causal(self) -> None:
         layers: list[Any] = list(self.layers)
         for layer in layers:
-            if not any(isinstance(each, Causal) for each in conjuncts(as_mask(layer.target_mask))):
+            if not any(isinstance(mask, Causal) for mask in conjuncts(as_mask(layer.target_mask))):
                 raise ArgumentError(
                     f"`target_mask` must be causal for decoding step by step, but is {layer.target_mask!r:.60}. Decode "
                     "all targets at once, by calling the decoder."
@@ -220,13 +221,14 @@ def encoder_and_decoder(
     """An encoder and a decoder with the same parts.
 
     Args:
-        width, heads, **parts: of both.
+        width, heads, **parts: as in `Encoder` and `Decoder`, the same for both.
         layers: the number of layers of the encoder, and of the decoder unless `decoder_layers` is given.
         decoder_layers: the number of layers of the decoder.
-        approximation: of the encoder; the decoder attends to the encoder, and has a cache.
+        approximation: as in `Encoder`; the decoder has none, because it attends to the source and has a cache.
 
     Raises:
-        ArgumentError: `layers` isn't a positive integer, or another argument is invalid.
+        ArgumentError: `layers` isn't an integer of 0 or more, the decoder would have no layer, or another argument is
+            invalid.
     """
     decoder_layers = layers if decoder_layers is None else decoder_layers
     check_count("layers", layers, "how many layers the encoder has", least=0)

@@ -19,7 +19,7 @@ def box_text(box: Box) -> str:
 
 
 def weight_text(picture: Picture) -> str:
-    """How large the largest weight is, in percent unless it is above 1, and where it is; "" if all are 0.
+    """The largest weight, in percent unless it is above 1, and its place; "" if all weights are 0.
 
     Example:
         >>> weight_text(Picture(((0.0, 1.0), (0.5, 0.0)), weights=((0.25, 0.75),)))
@@ -28,11 +28,11 @@ def weight_text(picture: Picture) -> str:
     if not picture.highest:
         return ""
     rows, columns = len(picture.weights), len(picture.weights[0])
-    at = max(range(rows * columns), key=lambda cell: picture.weights[cell // columns][cell % columns])
-    where = f"row {at // columns + 1} and column {at % columns + 1} of {rows} x {columns}"
+    largest = max(range(rows * columns), key=lambda cell: picture.weights[cell // columns][cell % columns])
+    place = f"row {largest // columns + 1} and column {largest % columns + 1} of {rows} x {columns}"
     # The sum of rounded weights may be a little above 1.
     size = percent(picture.highest) if picture.highest < 1 + 1e-6 else written(picture.highest)
-    return f"largest {picture.quantity} {size}, in {where}"
+    return f"largest {picture.quantity} {size}, in {place}"
 
 
 def picture_text(picture: Picture) -> str:

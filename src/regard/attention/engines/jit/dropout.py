@@ -8,7 +8,7 @@ from regard.attention.engines.jit.compiling import compiled, parallel_for, scala
 
 __all__ = ["drop", "hash_increments", "initial_state", "mix", "threshold_and_scale"]
 
-_CHUNK = 2**15  # numbers in a chunk of work
+_CHUNK = 2**15  # weights in a chunk of work
 
 
 def drop(weights: Tensor, dropout: float, seed: int, indices: tuple[Tensor, Tensor, Tensor, Tensor]) -> Tensor:
@@ -18,8 +18,8 @@ def drop(weights: Tensor, dropout: float, seed: int, indices: tuple[Tensor, Tens
         weights: contiguous, float32 or float64, on the CPU.
         dropout: the fraction of weights that are dropped.
         seed: determines which weights are dropped.
-        indices: integers: of each group its item and its head, both (group,); of each row its query, (row,); of each
-            column its key, (column,).
+        indices: four tensors of integers: the item of each group, (group,), the head of each group, (group,), the
+            query of each row, (row,), and the key of each column, (column,).
     """
     if weights.numel():
         rows = weights.shape[0] * weights.shape[1]
@@ -48,8 +48,9 @@ def hash_increments(index: Tensor) -> np.ndarray:
 
 
 def threshold_and_scale(dropout: float, dtype: torch.dtype) -> tuple[np.uint32, np.floating]:
-    """The least hash of weights that are kept, and their factor, 1 / (1 - dropout)."""
+    """The lowest hash at which a weight is kept, and the factor of the kept weights, 1 / (1 - dropout)."""
     if dropout >= 1.0:
+        # The threshold 2**32 doesn't fit into uint32, so every weight is kept and multiplied by 0.
         return np.uint32(0), scalar(0.0, dtype)
     return np.uint32(int(dropout * 2**32)), scalar(1.0 / (1.0 - dropout), dtype)
 
@@ -68,13 +69,13 @@ def mix(x):
 def _drop_rows(start, stop, weights, batch, head, query, key, state, threshold, scale):
     rows, columns = weights.shape[1:]
     zero = weights.dtype.type(0)
-    for at in range(start, stop):
-        group, row = at // rows, at % rows
+    for flat_row in range(start, stop):
+        group, row = flat_row // rows, flat_row % rows
         state_of_row = mix(np.uint32(mix(np.uint32(mix(state) + batch[group])) + head[group]))
         state_of_row = mix(np.uint32(state_of_row + query[row]))
-        line = weights[group, row]
-        for j in range(columns):
-            line[j] *= scale if mix(np.uint32(state_of_row + key[j])) >= threshold else zero
+        row_weights = weights[group, row]
+        for column in range(columns):
+            row_weights[column] *= scale if mix(np.uint32(state_of_row + key[column])) >= threshold else zero
 
 
 @compiled()

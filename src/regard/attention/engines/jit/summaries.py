@@ -14,8 +14,8 @@ from regard.attention.engines.jit.simd import SIMD_WIDTH, broadcast, load
 
 __all__ = ["summarise_tile"]
 
-_ROWS = 8  # in a chunk of work; each chunk has its own sums of the columns
-# How many columns are summed in the weights' own dtype; the sums of these chunks are summed in float64.
+_ROWS = 8  # rows in a chunk of work; each chunk sums its columns on its own
+# The number of columns that are summed in the weights' own dtype; the sums of such chunks are added in float64.
 _CHUNK = 512
 
 
@@ -27,9 +27,9 @@ def summarise_tile(tile: WeightsTile) -> TileSummary:
     chunks = -(-rows // _ROWS)
     top_column = torch.full((groups, rows, top), -1, device="cpu")
     top_weight = weights.new_zeros(groups, rows, top)
-    numbers = weights.new_empty(3, groups, rows)
+    row_statistics = weights.new_empty(3, groups, rows)
     received = weights.new_empty(groups, chunks, columns)
-    sums, most = weights.new_empty(2, groups, rows, len(cells) - 1)
+    sums, maxima = weights.new_empty(2, groups, rows, len(cells) - 1)
     if allowed is None:
         unmasked, allowed = slice(0, columns), torch.empty(1, 1, 0, dtype=torch.bool, device="cpu")
     tensors = (
@@ -41,19 +41,19 @@ def summarise_tile(tile: WeightsTile) -> TileSummary:
         torch.tensor(cells, device="cpu"),
         top_column,
         top_weight,
-        numbers,
+        row_statistics,
         received,
         sums,
-        most,
+        maxima,
     )
     _summarise(groups * chunks, 1, threads(), *(t.detach().numpy() for t in tensors), unmasked.start, unmasked.stop)
-    entropy, distance, zeros = numbers
-    return TileSummary(count, top_column, top_weight, entropy, distance, zeros, received.sum(1), sums, most)
+    entropy, distance, zeros = row_statistics
+    return TileSummary(count, top_column, top_weight, entropy, distance, zeros, received.sum(1), sums, maxima)
 
 
 @intrinsic
 def _any_above(typing_context, x, y):  # pyright: ignore
-    """In compiled code: whether one of sixteen numbers is above its counterpart, or NaN."""
+    """In compiled code: whether any of sixteen numbers is above its counterpart, or one of the two is NaN."""
 
     def generate(context, builder, signature, values):
         above = builder.fcmp_unordered(">", *values)
@@ -63,37 +63,37 @@ def _any_above(typing_context, x, y):  # pyright: ignore
 
 
 @compiled(cache=False)
-def _chunk_sums(weights, keys, position, received, begin, end, first):
-    """For contiguous weights: the sums of |w|, of |w| log |w| and of |w| x distance, and how many are 0."""
+def _chunk_sums(weights, keys, position, received, begin, end, is_first_row):
+    """The sums of |w|, |w| log |w| and |w| x distance, and how many w are 0; the weights are added to `received`."""
     number = weights.dtype.type
     zero = number(0)
-    mass, order, apart, zeros = zero, zero, zero, zero
-    for j in range(np.uint64(begin), np.uint64(end)):
-        weight = weights[j]
-        size = abs(weight)
-        mass += size
-        order += size * logarithm(size)  # pyright: ignore[reportCallIssue]
-        apart += size * abs(keys[j] - position)
+    mass, w_log_w, distance, zeros = zero, zero, zero, zero
+    for column in range(np.uint64(begin), np.uint64(end)):
+        weight = weights[column]
+        magnitude = abs(weight)
+        mass += magnitude
+        w_log_w += magnitude * logarithm(magnitude)  # pyright: ignore[reportCallIssue]
+        distance += magnitude * abs(keys[column] - position)
         zeros += number(weight == zero)
-    if first:
-        for j in range(np.uint64(begin), np.uint64(end)):
-            received[j] = weights[j]
+    if is_first_row:
+        for column in range(np.uint64(begin), np.uint64(end)):
+            received[column] = weights[column]
     else:
-        for j in range(np.uint64(begin), np.uint64(end)):
-            received[j] += weights[j]
-    return mass, order, apart, zeros
+        for column in range(np.uint64(begin), np.uint64(end)):
+            received[column] += weights[column]
+    return mass, w_log_w, distance, zeros
 
 
 @compiled(cache=False)
-def _cells(weights, cells, sums, most):
-    """The sum and the maximum of each cell."""
+def _cells(weights, cells, sums, maxima):
+    """The sum and the maximum of each cell; `cells` holds the column at which each begins, and the end."""
     for cell in range(cells.size - 1):
         begin, end = cells[cell], cells[cell + 1]
-        total, high = 0.0, weights[begin] if begin < end else weights.dtype.type(0)
-        for j in range(np.uint64(begin), np.uint64(end)):
-            total += np.float64(weights[j])
-            high = maximum(high, weights[j])  # pyright: ignore[reportCallIssue]
-        sums[cell], most[cell] = total, high
+        cell_sum, maximum_so_far = 0.0, weights[begin] if begin < end else weights.dtype.type(0)
+        for column in range(np.uint64(begin), np.uint64(end)):
+            cell_sum += np.float64(weights[column])
+            maximum_so_far = maximum(maximum_so_far, weights[column])  # pyright: ignore[reportCallIssue]
+        sums[cell], maxima[cell] = cell_sum, maximum_so_far
 
 
 @compiled(cache=False)
@@ -103,9 +103,9 @@ def _beats(weight, other):
 
 
 @compiled(cache=False)
-def _insert(weight, column, found, columns, weights):
-    """Insert a weight after those that it doesn't beat, so that of equal weights the first stays first."""
-    position = min(found, columns.size - 1)
+def _insert(weight, column, filled, columns, weights):
+    """Insert a weight after the `filled` ones that it doesn't beat, so that the first of equal weights stays first."""
+    position = min(filled, columns.size - 1)
     while position > 0 and _beats(weight, weights[position - 1]):
         columns[position], weights[position] = columns[position - 1], weights[position - 1]
         position -= 1
@@ -114,39 +114,40 @@ def _insert(weight, column, found, columns, weights):
 
 @compiled(cache=False)
 def _largest(weights, allowed, count, start, stop, columns, largest):
-    """Find the largest weights of a row; all columns from `start` to `stop` are allowed."""
+    """Find the largest weights of a row among the columns from `start` to `stop` and those that are `allowed`."""
     top = columns.size
-    found, least = 0, weights.dtype.type(-np.inf)  # the smallest of the largest, once as many as possible are found
+    # `least` is the smallest of the largest weights, but -inf until as many as possible are filled.
+    filled, least = 0, weights.dtype.type(-np.inf)
     for begin in range(0, weights.size, SIMD_WIDTH):
         end = min(begin + SIMD_WIDTH, weights.size)
         if end - begin == SIMD_WIDTH and not _any_above(load(weights, begin), broadcast(least)):  # pyright: ignore[reportCallIssue]
             continue
-        for j in range(begin, end):
-            if weights[j] <= least or not (start <= j < stop or allowed[j]):
+        for column in range(begin, end):
+            if weights[column] <= least or not (start <= column < stop or allowed[column]):
                 continue
-            if found < top or _beats(weights[j], least):
-                _insert(weights[j], j, found, columns, largest)
-                found = min(found + 1, top)
-                if found == min(top, count):
-                    least = largest[found - 1]
+            if filled < top or _beats(weights[column], least):
+                _insert(weights[column], column, filled, columns, largest)
+                filled = min(filled + 1, top)
+                if filled == min(top, count):
+                    least = largest[filled - 1]
 
 
 @compiled(cache=False)
-def _row(weights, count, keys, position, received, first):
-    """Entropy, distance and zeros of a row; the row is added to what the columns received."""
-    mass, order, apart, zeros = 0.0, 0.0, 0.0, 0.0
+def _row(weights, count, keys, position, received, is_first_row):
+    """The entropy, the mean distance and the number of zeros of a row, which is added to what the columns received."""
+    mass, w_log_w, distance, zeros = 0.0, 0.0, 0.0, 0.0
     for begin in range(0, weights.size, _CHUNK):
         end = min(begin + _CHUNK, weights.size)
-        size, w_log_w, far, none = _chunk_sums(weights, keys, position, received, begin, end, first)
-        mass += size
-        order += w_log_w
-        apart += far
-        zeros += none
-    zeros -= weights.size - count  # hidden weights are 0 too
+        sums = _chunk_sums(weights, keys, position, received, begin, end, is_first_row)
+        mass += sums[0]
+        w_log_w += sums[1]
+        distance += sums[2]
+        zeros += sums[3]
+    zeros -= weights.size - count  # hidden weights are 0, too, but aren't counted
     if mass == 0.0:
         return 0.0, 0.0, zeros
-    entropy = np.log(mass) - order / mass
-    return 0.0 if entropy < 0.0 else entropy, apart / mass, zeros
+    entropy = np.log(mass) - w_log_w / mass
+    return 0.0 if entropy < 0.0 else entropy, distance / mass, zeros
 
 
 @compiled(cache=False)
@@ -161,25 +162,25 @@ def _summarise_rows(
     cells,
     columns,
     largest,
-    numbers,
+    row_statistics,
     received,
     sums,
-    most,
+    maxima,
     start,
     stop,
 ):
     rows, chunks = weights.shape[1], received.shape[1]
-    for at in range(first, last):
-        group, chunk = at // chunks, at % chunks
+    for flat_chunk in range(first, last):
+        group, chunk = flat_chunk // chunks, flat_chunk % chunks
         begin = chunk * _ROWS
         for row in range(begin, min(begin + _ROWS, rows)):
-            line, seen = weights[group, row], count[group, row]
-            numbers[0, group, row], numbers[1, group, row], numbers[2, group, row] = _row(
-                line, seen, keys, positions[group, row], received[group, chunk], row == begin
+            row_weights, row_count = weights[group, row], count[group, row]
+            row_statistics[0, group, row], row_statistics[1, group, row], row_statistics[2, group, row] = _row(
+                row_weights, row_count, keys, positions[group, row], received[group, chunk], row == begin
             )
-            shown = allowed[group % len(allowed), row % allowed.shape[1]]
-            _largest(line, shown, seen, start, stop, columns[group, row], largest[group, row])
-            _cells(line, cells, sums[group, row], most[group, row])
+            row_allowed = allowed[group % len(allowed), row % allowed.shape[1]]
+            _largest(row_weights, row_allowed, row_count, start, stop, columns[group, row], largest[group, row])
+            _cells(row_weights, cells, sums[group, row], maxima[group, row])
 
 
 @compiled()

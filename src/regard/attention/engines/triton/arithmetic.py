@@ -17,7 +17,7 @@ __all__ = [
 
 @triton.jit
 def scalar(number, head, WIDE: tl.constexpr):
-    """A number, or the entry of this head if it is a pointer to one for each head."""
+    """`number` itself or, if it is a pointer to one number for each head, the one of this head."""
     if number.dtype.is_ptr():
         return tl.load(number + head).to(WIDE)
     else:
@@ -35,16 +35,18 @@ def dot(left, right, total, KIND: tl.constexpr):
 
 @triton.jit
 def hidden_dot(left, right, shown, total):
-    """total + left @ right without the terms at hidden pairs, whose factors may be NaN or infinite: one by one.
+    """total + left @ right, without the terms at hidden pairs, whose factors may be NaN or infinite.
+
+    The terms are added one column of `left` at a time.
 
     left and shown: (row, column); right: (column, size).
     """
     column = tl.arange(0, left.shape[1])
-    for j in range(left.shape[1]):
-        here = column[None, :] == j
-        factor = tl.sum(tl.where(here, left, 0.0), 1)
-        vector = tl.sum(tl.where(column[:, None] == j, right, 0.0), 0).to(total.dtype)
-        is_shown = tl.max(tl.where(here & shown, 1, 0), 1) > 0
+    for number in range(left.shape[1]):
+        is_column = column[None, :] == number
+        factor = tl.sum(tl.where(is_column, left, 0.0), 1)
+        vector = tl.sum(tl.where(column[:, None] == number, right, 0.0), 0).to(total.dtype)
+        is_shown = tl.max(tl.where(is_column & shown, 1, 0), 1) > 0
         total += tl.where(is_shown[:, None], factor[:, None] * vector[None, :], 0.0)
     return total
 
@@ -68,29 +70,33 @@ def mix(state):
 
 @triton.jit
 def key_hash(state, index):
-    """The hash of one more index."""
+    """The state of the hash after one more index."""
     return mix(state + (index.to(tl.uint32) + 1) * 0x9E3779B1)
 
 
 @triton.jit
 def keep_scale(batch, head, row, column, seed, least, factor, WIDE: tl.constexpr):
-    """The factors of dropout of a tile: 0 where the hash lies below `least`, else `factor`."""
-    of_head = key_hash(key_hash(seed.to(tl.uint32), batch), head)
-    state = key_hash(key_hash(of_head, row), column)
+    """The factors of dropout of a tile: 0 where the hash is below `least`, elsewhere `factor`."""
+    head_state = key_hash(key_hash(seed.to(tl.uint32), batch), head)
+    state = key_hash(key_hash(head_state, row), column)
     return tl.where(state >= least.to(tl.uint32), factor, 0.0).to(WIDE)
 
 
 @triton.jit
-def newton_step(found, low, high, active, of_weights, of_slopes, total, TOLERANCE: tl.constexpr):
-    """The next thresholds, their brackets, and which of them still move, from the sums of weights and slopes."""
-    low = tl.where(active & (of_weights >= total), found, low)
-    high = tl.where(active & (of_weights < total), found, high)
-    step = (of_weights - total) / tl.where(of_slopes > 0.0, of_slopes, 1.0)
-    newton = found + step
-    is_found = tl.abs(step) <= TOLERANCE * (1.0 + tl.abs(found))
-    inside = (newton > low) & (newton < high) & (of_slopes > 0.0)
-    moved = tl.where(is_found | inside, newton, 0.5 * (low + high))
-    still = ~is_found & (tl.abs(moved - found) > TOLERANCE * (1.0 + tl.abs(found)))
+def newton_step(threshold, low, high, active, weight_sums, slope_sums, total, TOLERANCE: tl.constexpr):
+    """One step of Newton's method for the thresholds: the new thresholds, their brackets, and which ones still move.
+
+    `weight_sums` and `slope_sums` belong to the thresholds handed in; the sums of weights are to become `total`. Where
+    Newton's step leaves the bracket, the bracket is halved.
+    """
+    low = tl.where(active & (weight_sums >= total), threshold, low)
+    high = tl.where(active & (weight_sums < total), threshold, high)
+    step = (weight_sums - total) / tl.where(slope_sums > 0.0, slope_sums, 1.0)
+    newton = threshold + step
+    is_converged = tl.abs(step) <= TOLERANCE * (1.0 + tl.abs(threshold))
+    inside = (newton > low) & (newton < high) & (slope_sums > 0.0)
+    proposed = tl.where(is_converged | inside, newton, 0.5 * (low + high))
+    is_moving = ~is_converged & (tl.abs(proposed - threshold) > TOLERANCE * (1.0 + tl.abs(threshold)))
     # NaN weights make the threshold NaN, so that the row shows it.
-    found = tl.where(of_weights == of_weights, tl.where(active, moved, found), of_weights)
-    return found, low, high, active & still
+    threshold = tl.where(weight_sums == weight_sums, tl.where(active, proposed, threshold), weight_sums)
+    return threshold, low, high, active & is_moving

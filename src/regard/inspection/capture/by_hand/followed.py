@@ -1,6 +1,6 @@
-"""What is followed of attention that a model writes out itself: a product of queries and keys, through each function.
+"""Follow attention that a model computes by hand: a product of queries and keys, through each function applied to it.
 
-Two axes of a tensor are followed, that of the queries and that of the keys, wherever they are moved to.
+Two axes of a tensor are followed wherever they are moved to: that of the queries and that of the keys.
 """
 
 from dataclasses import dataclass, replace
@@ -34,14 +34,14 @@ class Origin:
 
     Attributes:
         module: the name of the module that computed it.
-        pairs: how many queries and keys.
-        learned: whether one of them is a parameter, as in a linear map that is written as a product.
-        shared: whether one of them has no axis but its own two, so that all items have the same, as those of a router.
-        is_map: whether the function that multiplied them is that of linear maps, so that only softmax makes weights.
-        scored: whether the product was seen; otherwise weights were made of scores that aren't known.
-        normalised: the function that made weights of it, once what became of them can't be followed; "" before.
-        recorded: whether they were multiplied by values, in a product that is in the record.
-        missed: whether they were multiplied by something, in a product that isn't.
+        pairs: the number of queries and of keys.
+        learned: whether queries or keys are a parameter, as in a linear map that is written as a product.
+        shared: whether queries or keys have only two axes, so that all items share them, as in a router.
+        is_map: whether a function for linear maps multiplied them; then only softmax makes weights.
+        scored: whether the product was seen; if not, weights were seen whose scores are unknown.
+        normalised: the function that made weights, set once they can't be followed any further; "" before.
+        recorded: whether the weights were multiplied by values, in a product that is in the record.
+        missed: whether the weights were multiplied by something, in a product that isn't in the record.
     """
 
     module: str | None
@@ -62,20 +62,20 @@ class Followed:
     Attributes:
         query, key: (..., query, feature) and (..., key, feature).
         origin: the product.
-        at: the axes of the queries and of the keys, counted from the end.
-        scale: the factor of the product, inside of tanh if there is one.
-        cap: the factor of tanh, if the scores went through it.
-        added: tables, each with the leading axes that the scores had when it was added.
-        lead: the two leading axes, once the scores had four.
+        at: the axis of the queries and that of the keys, counted from the end.
+        scale: the factor of the product, inside of tanh if the scores went through it.
+        cap: the factor of that tanh; None without one.
+        added: the tables added to the scores, each with the leading sizes that the scores had at that moment.
+        lead: the two leading sizes, since the scores had four axes.
         known: whether nothing else was done to the scores.
         normaliser: the function that made weights of them; "" as long as they are scores.
         divisor: what the weights of relu were divided by.
-        dropout: of the weights.
+        dropout: the dropout of the weights.
         intact: whether nothing else was done to the weights.
         mixed: which of "scores" and "weights" were mixed between heads.
         steps: how many functions made the scores, each of which rounds them.
         coarsest: the dtype of least precision that the scores had.
-        version: how often the tensor was changed in place when this was known of it; -1 if it doesn't count.
+        version: the tensor's count of changes in place at which all this was true of it; -1 if it doesn't count them.
     """
 
     query: Tensor
@@ -104,7 +104,7 @@ class Followed:
         return replace(self, cap=self.cap * factor, added=added)
 
     def plus(self, product: Product, scores: Tensor) -> "Followed":
-        """After the addition that a function makes itself: the scores are the addend and a multiple of the product."""
+        """After a function such as baddbmm: the scores are its addend plus a multiple of the product."""
         addend = product.addend
         scaled = self.times(product.factor)
         return scaled if addend is None else _plus(scaled, scores, addend)
@@ -129,16 +129,16 @@ class Followed:
     @property
     def mixed_between_heads(self) -> "Followed":
         """After a linear map of the heads."""
-        what = "weights" if self.normaliser else "scores"
-        return replace(self.unknown, mixed=(*self.mixed, *([] if what in self.mixed else [what])))
+        kind = "weights" if self.normaliser else "scores"
+        return replace(self.unknown, mixed=(*self.mixed, *([] if kind in self.mixed else [kind])))
 
     def kept(self, result: Any, pairs: tuple[int, int], ndim: int | None) -> "Followed | None":
-        """What a result is that a function made of scores or weights; None if it hasn't got their two axes any more.
+        """What is known of the result of a function of scores or weights; None if it lost one of their two axes.
 
         Args:
             result: what the function returned.
             pairs: how many queries and keys there were before.
-            ndim: how many axes there were; None: `at` says already where the two are now.
+            ndim: how many axes there were before; None if `at` is already that of the result.
         """
         if not isinstance(result, Tensor) or result.ndim < -min(self.at):
             return None
@@ -151,7 +151,7 @@ class Followed:
         if queries != pairs[0]:
             return None
         lead = result.shape[:-2] if result.ndim == 4 else self.lead
-        # With fewer keys: some were dropped, as extra keys are after the normaliser.
+        # If the keys aren't as many, some were dropped, as extra keys are after the normaliser.
         return replace(self if keys == pairs[1] else self.unknown, lead=lead)
 
 
@@ -168,7 +168,7 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
         training = kwargs.get("training", args[2] if len(args) > 2 else True)
         probability = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
         return replace(node, dropout=float(probability)) if training and probability else node
-    other = next((each for each in args if each is not tensor), None)
+    other = next((argument for argument in args if argument is not tensor), None)
     factor = _factor(name, tensor, args, other)
     if node.normaliser:
         if node.normaliser == "relu" and factor is not None and factor > 0:
@@ -195,7 +195,7 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
 
 
 def softmax_axis(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
-    """Over which axis a softmax of a tensor sums to 1, counted from its end; None if that isn't given."""
+    """The axis over which a softmax of a tensor sums to 1, counted from the end; None if it isn't given."""
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
     return (axis if axis < 0 else axis - tensor.ndim) if isinstance(axis, int) else None
 
@@ -203,10 +203,10 @@ def softmax_axis(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 def inserted(
     func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Followed | None:
-    """What a tensor is after a function that only inserts axes of size 1; None if that leaves both axes in their place.
+    """What a tensor is after a function that only inserts axes of size 1; None if both axes stay in their place.
 
-    Where the keys stay and the sizes leave no doubt, the queries are taken to stay too: of a single query either axis
-    of size 1 is that of the queries.
+    If there is a single query, its axis has size 1, and an inserted one can stand in for it: where the keys stay in
+    their place, the queries count as staying, too.
     """
     name = getattr(func, "__name__", "")
     if not args or args[0] is not tensor or name not in ("unsqueeze", "__getitem__"):
@@ -221,14 +221,16 @@ def inserted(
 
 
 def _inserts_only(index: Any) -> bool:
-    given = index if isinstance(index, tuple) else (index,)
-    return all(each is None or each is Ellipsis or (isinstance(each, slice) and each == slice(None)) for each in given)
+    indices = index if isinstance(index, tuple) else (index,)
+    return all(
+        item is None or item is Ellipsis or (isinstance(item, slice) and item == slice(None)) for item in indices
+    )
 
 
 def _permuted(
     func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Followed | None:
-    """Where a function that permutes axes brings the two, as seen on a tensor whose axes have different sizes."""
+    """What a tensor is after a function that permutes axes, found by permuting one whose axes all differ in size."""
     if not args or args[0] is not tensor:
         return None
     count = tensor.ndim
@@ -236,7 +238,7 @@ def _permuted(
     row, column = (shape.index(axis + count + 2) - count for axis in node.at)
     rest = [size for size in shape if size not in (node.at[0] + count + 2, node.at[1] + count + 2)]
     moved = replace(node, at=(row, column))
-    # Heads that changed places with items aren't those of the queries any more.
+    # If items and heads changed places, the heads aren't those of the queries any more.
     return moved if rest == sorted(rest) else moved.unknown
 
 
@@ -261,20 +263,20 @@ def _plus(node: Followed, scores: Tensor, table: Tensor) -> Followed:
 def _hidden(
     name: str, scores: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Tensor | None, float | None]:
-    """Which scores are replaced, and by which low number."""
+    """Which scores are replaced, and by which number; both None unless it is a low one, which hides them."""
     if name == "masked_fill":
         hidden = kwargs.get("mask", args[1] if len(args) > 1 else None)
         value = _number(kwargs.get("value", args[2] if len(args) > 2 else None))
     else:
-        condition, yes, no = (*args, None, None, None)[:3]
+        condition, if_true, if_false = (*args, None, None, None)[:3]
         if not isinstance(condition, Tensor):
             return None, None
-        hidden, value = (~condition, _number(no)) if yes is scores else (condition, _number(yes))
+        hidden, value = (~condition, _number(if_false)) if if_true is scores else (condition, _number(if_true))
     return (hidden, value) if isinstance(hidden, Tensor) and value is not None and value < -1e3 else (None, None)
 
 
 def _factor(name: str, tensor: Tensor, args: tuple[Any, ...], other: Any) -> float | None:
-    """By which number a function multiplies a tensor; None if it doesn't, or by 0."""
+    """The number by which a function multiplies a tensor; None if it doesn't multiply it by one, or by 0."""
     if name not in _TIMES | _OVER or not (number := _number(other)):
         return None
     if name in _TIMES:
