@@ -1,7 +1,7 @@
 """Write what is generated in the documents, in place: each block between `<!-- generated: NAME -->` and `<!-- end -->`.
 
     python docs/generate.py            write everything
-    python docs/generate.py PAGE...    write the blocks of these pages alone
+    python docs/generate.py PAGE...    write the blocks and the pictures of these pages alone
     python docs/generate.py --check    say what is stale, and exit with 1 if anything is
 
 NAME is one of
@@ -166,6 +166,15 @@ CHARTS = {"arena": arena_tables, "claims": claim_tables}
 
 TERMINAL_PICTURES = {"see.svg": ('regard see english-pos "I saw a saw ." --no-map', 64)}
 
+PICTURES: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+    "": lambda: ((name.removesuffix(".svg"), picture(*drawn)) for name, drawn in TERMINAL_PICTURES.items()),
+    "figures/": figures,
+    **{f"{folder}/": room.pictures for folder, room in CHARTS.items()},
+    "lecture/": lambda: ((name, draw()) for name, draw in LECTURE_PICTURES.items()),
+    "parts/": lambda: ((name, draw()) for name, draw in PART_PICTURES.items()),
+}
+"""What is drawn into docs/pictures, by folder: names and SVGs."""
+
 
 def outputs(text: str, path: Path | None = None) -> list[tuple[int, str]]:
     """Where each Python block and each command `here` of a document ends, and what it prints.
@@ -304,27 +313,19 @@ def main(arguments: list[str]) -> int:
         for name in found:
             sys.stderr.write(f"{name} is stale: run `make docs`\n")
         return 1 if found else 0
-    for path in [page.resolve() for page in given.pages] or DOCUMENTS:
+    pages = [page.resolve() for page in given.pages] or DOCUMENTS
+    for path in pages:
         text = path.read_text(encoding="utf-8")
         new = generated(text, path)
         if new != text:
             path.write_text(new, encoding="utf-8")
-    if given.pages:
-        return 0
-    pictures = ROOT / "docs" / "pictures"
-    for folder in (*CHARTS, "figures", "lecture", "parts"):
-        (pictures / folder).mkdir(parents=True, exist_ok=True)
-    for name, (command, columns) in TERMINAL_PICTURES.items():
-        (pictures / name).write_text(picture(command, columns), encoding="utf-8")
-    for view, svg in figures():
-        (pictures / "figures" / f"{view}.svg").write_text(svg, encoding="utf-8")
-    for folder, room in CHARTS.items():
-        for name, svg in room.pictures():
-            (pictures / folder / f"{name}.svg").write_text(svg, encoding="utf-8")
-    for name, draw in LECTURE_PICTURES.items():
-        (pictures / "lecture" / f"{name}.svg").write_text(draw(), encoding="utf-8")
-    for name, draw in PART_PICTURES.items():
-        (pictures / "parts" / f"{name}.svg").write_text(draw(), encoding="utf-8")
+    linked = "".join(path.read_text(encoding="utf-8") for path in pages)
+    for folder, draw in PICTURES.items():
+        if f"pictures/{folder}" in linked:
+            for name, svg in draw():
+                path = ROOT / "docs" / "pictures" / folder / f"{name}.svg"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(svg, encoding="utf-8")
     return 0
 
 
