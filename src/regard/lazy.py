@@ -15,7 +15,7 @@ class _LazyPackage(ModuleType):
     _places: dict[str, str]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in self._places:
+        if name not in self._places:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         # As `from PLACE import NAME` does, which finds a module of a package too.
         value = getattr(__import__(f"{self.__name__}.{self._places[name]}", fromlist=[name]), name)
