@@ -15,7 +15,7 @@ from regard.attention.engines import ENGINES
 
 SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
-    {"errors", "extras", "files", "progress", "shapes", "special_ids", "version"},
+    {"errors", "extras", "files", "lazy", "progress", "shapes", "special_ids", "version"},
     {"attention", "page"},
     {"flex", "jury", "modules", "inputs"},
     {"inspection", "datasets", "testing"},
@@ -93,6 +93,19 @@ def test_the_front_door_opens():
         assert getattr(regard, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'atend'"):
         _ = regard.atend
+
+
+LAZY = [path for path in (SOURCE / "__init__.py", *FILES) if "lazy.export(" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: path.relative_to(SOURCE.parent).parent.as_posix())
+def test_type_checkers_see_the_names_that_are_imported_when_they_are_used(path):
+    package = importlib.import_module(".".join(path.parent.relative_to(SOURCE.parent).parts))
+    (block,) = (node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.If))
+    seen = {name.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    for name, module in seen.items():
+        assert getattr(package, name) is getattr(importlib.import_module(module), name)
+    assert seen.keys() == package._places.keys()
 
 
 BUILT_ON = {"fused": {"blocked", "triton"}, "banded": {"blocked", "fused"}, "jit": {"blocked"}, "triton": {"blocked"}}
@@ -177,3 +190,17 @@ def test_training_needs_nothing_of_inspection():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_see_imports_nothing_of_what_it_does_not_show():
+    """A tagger's sentence waits neither for figures nor for graphs, sound, data sets, translators, other libraries."""
+    code = (
+        "import sys; from regard.cli.main import main; main(['see', 'english-pos', 'I saw .', '--format', 'json']);"
+        "others = ('inspection.figures.', 'inspection.hugging_face', 'inspection.steps.steps_page', 'datasets.known',"
+        "'datasets.formats', 'modules.seq2seq.decoder', 'modules.efficient.performer', 'tasks.sources.graphs',"
+        "'tasks.sources.speech', 'tasks.training.train', 'lab', 'jury');"
+        "print([name for name in sys.modules if name.removeprefix('regard.').startswith(others)"
+        " and name.startswith('regard.')])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.endswith("[]\n"), ran.stdout[-500:]

@@ -3,12 +3,12 @@
 The names below are imported when they are first used, so that `import regard` itself is fast.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import typing
 
+from regard import lazy
 from regard.version import __version__
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from regard.attention import attend, plan, summarise, weigh
     from regard.inspection import watch
     from regard.jury import check
@@ -30,29 +30,13 @@ __all__ = [
     "weigh",
 ]
 
-_ROOMS = {
-    "attend": "attention",
-    "check": "jury",
-    "plan": "attention",
-    "summarise": "attention",
-    "weigh": "attention",
-    "Recipe": "tasks",
-    "Tagger": "tasks",
-    "load": "tasks",
-    "train": "tasks",
-    "watch": "inspection",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name == "huggingface":
-        return importlib.import_module("regard.modules.huggingface")
-    if name in _ROOMS:
-        value = getattr(importlib.import_module(f"regard.{_ROOMS[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'regard' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+lazy.export(
+    __name__,
+    {
+        "attention": "attend plan summarise weigh",
+        "inspection": "watch",
+        "jury": "check",
+        "modules": "huggingface",
+        "tasks": "Recipe Tagger load train",
+    },
+)

@@ -8,7 +8,8 @@ import torch
 
 from regard.errors import DataError, ModelError
 from regard.inspection import see, story_of
-from regard.inspection.hugging_face import is_pretrained, pretrained_case
+from regard.inspection.cases.hugging_face_folder import is_pretrained
+from regard.inspection.hugging_face import pretrained_case
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("tokenizers")

@@ -28,6 +28,7 @@ def case(request):
 
 def test_every_kind_has_a_case():
     assert set(CASES) == set(INPUTS)
+    assert [source.kind for source in INPUTS.values()] == [*INPUTS]
     assert all(isinstance(source, INPUTS[kind]) for kind, (source, _, _) in CASES.items())
 
 

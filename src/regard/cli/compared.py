@@ -1,13 +1,15 @@
 """Two records in one command: which they are, and what differs as a page and as JSON."""
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.cli.output.record_files import is_record
 from regard.errors import ArgumentError
 from regard.inspection import Outcome, Record
-from regard.inspection.views.comparison import RecordDifference
 from regard.page.visible import clip
+
+if TYPE_CHECKING:
+    from regard.inspection.views.comparison import RecordDifference
 
 __all__ = ["Other", "difference_as_json", "other_of", "titles_of_both"]
 
@@ -69,7 +71,7 @@ def titles_of_both(sides: tuple[Other, Other], records: tuple[Record, Record]) -
     return found[0], found[1]
 
 
-def difference_as_json(found: RecordDifference, titles: tuple[str, str]) -> dict[str, Any]:
+def difference_as_json(found: "RecordDifference", titles: tuple[str, str]) -> dict[str, Any]:
     """A comparison as plain values. Positions count from 1."""
     items = []
     for each in found.items:

@@ -162,7 +162,6 @@ def _see(
     from regard.cli.answering.showing import Show, as_json, maps, weights_page
     from regard.cli.compared import Other, other_of
     from regard.cli.output.console import output_console
-    from regard.cli.output.figure_file import FigureFile
     from regard.cli.output.html_page import HtmlPage
     from regard.inspection import save_record, story_of
     from regard.inspection.views.story import page_of
@@ -182,7 +181,11 @@ def _see(
                     f"`{name}` must be left out of a comparison. Give it to regard see for each record."
                 )
     page_file = None if options.html is None else HtmlPage(options.html, force=options.force)
-    figure_file = None if options.figure is None else FigureFile(options.figure, options.view, force=options.force)
+    figure_file = None
+    if options.figure is not None:
+        from regard.cli.output.figure_file import FigureFile
+
+        figure_file = FigureFile(options.figure, options.view, force=options.force)
     console = output_console(width=options.width, colour=options.color)
     if other is not None:
         _compare((Other(model, source), other), options, page_file, console)

@@ -1,10 +1,8 @@
 """Inspection of attention: see what a model attends to, keep it in a record, measure what it is worth, and show it."""
 
-import importlib
 import typing
 
-# Its package has the name of its function: at once, lest the function be hidden by the package.
-from regard.inspection.steps import Steps, steps, steps_page
+from regard import lazy
 
 if typing.TYPE_CHECKING:
     from regard.inspection.capture.watch import NothingSeen, PartlySeen, intervene, watch
@@ -59,6 +57,7 @@ if typing.TYPE_CHECKING:
     from regard.inspection.record.record_storage import load_record, save_record
     from regard.inspection.record.seen import RecordDiffers, Seen
     from regard.inspection.record.seen_layer import SeenLayer
+    from regard.inspection.steps import Steps, steps, steps_page
     from regard.inspection.views.answer_page import answer_page
     from regard.inspection.views.comparison import comparison_of
     from regard.inspection.views.comparison_page import comparison
@@ -70,107 +69,6 @@ if typing.TYPE_CHECKING:
     from regard.inspection.views.pooled_heatmap import pooled_heatmap
     from regard.inspection.views.pooled_ranking import pooled_ranking
     from regard.inspection.views.story import story
-
-# By the module that holds them: a command that shows one view needn't wait for the others.
-_PLACES = {
-    "capture.watch": (
-        "NothingSeen",
-        "PartlySeen",
-        "intervene",
-        "watch",
-    ),
-    "cases.case": ("Case",),
-    "explain.across_layers": (
-        "ATTRIBUTIONS",
-        "Attribution",
-        "gradient_weighted",
-        "raw_weights",
-        "rollout",
-        "value_weighted",
-    ),
-    "explain.attended": ("attended",),
-    "explain.changes": (
-        "Change",
-        "HideKey",
-        "HideKeys",
-        "HidePair",
-        "RemoveHead",
-        "Temperature",
-        "UniformHead",
-        "UniformRow",
-    ),
-    "explain.effects": (
-        "Effect",
-        "OneByOne",
-        "all_heads",
-        "all_keys",
-        "effects",
-    ),
-    "explain.outcomes": (
-        "Outcome",
-        "Outcomes",
-        "Place",
-    ),
-    "explain.patterns": (
-        "HeadPattern",
-        "head_patterns",
-    ),
-    "explain.rank_agreement": ("rank_agreement",),
-    "explain.receptive_fields": ("receptive_fields",),
-    "explain.see": ("see",),
-    "explain.summaries": (
-        "RankedKey",
-        "RankedKeys",
-        "Selection",
-        "find_problems",
-        "pooled_weights",
-        "rank",
-        "select_weights",
-    ),
-    "figures.chart": (
-        "chart_figure",
-        "save_chart",
-    ),
-    "figures.figure": ("FIGURE_VIEWS", "figure", "save_figure"),
-    "figures.receptive_fields": ("receptive_field_figure",),
-    "figures.written": ("FIGURE_FORMATS",),
-    "record.drawn_inputs": (
-        "DrawnGraph",
-        "DrawnInput",
-        "DrawnMolecule",
-        "DrawnPicture",
-        "DrawnSound",
-        "DrawnTable",
-    ),
-    "record.record": (
-        "LayerRecord",
-        "Record",
-    ),
-    "record.record_storage": (
-        "load_record",
-        "save_record",
-    ),
-    "record.seen": (
-        "RecordDiffers",
-        "Seen",
-    ),
-    "record.seen_layer": ("SeenLayer",),
-    "views.answer_page": ("answer_page",),
-    "views.comparison": ("comparison_of",),
-    "views.comparison_page": ("comparison",),
-    "views.facts": ("story_of",),
-    "views.heatmap": ("heatmap",),
-    "views.item_labels": ("item_labels",),
-    "views.item_rankings": ("item_rankings",),
-    "views.live_page": (
-        "live_page",
-        "save_page",
-    ),
-    "views.pooled_heatmap": ("pooled_heatmap",),
-    "views.pooled_ranking": ("pooled_ranking",),
-    "views.story": ("story",),
-}
-_MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "ATTRIBUTIONS",
@@ -250,13 +148,41 @@ __all__ = [
     "watch",
 ]
 
-
-def __getattr__(name: str) -> typing.Any:
-    if name in _MODULES:
-        globals()[name] = getattr(importlib.import_module(f"regard.inspection.{_MODULES[name]}"), name)
-        return globals()[name]
-    raise AttributeError(f"module 'regard.inspection' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+lazy.export(
+    __name__,
+    {
+        "capture.watch": "NothingSeen PartlySeen intervene watch",
+        "cases.case": "Case",
+        "explain.across_layers": "ATTRIBUTIONS Attribution gradient_weighted raw_weights rollout value_weighted",
+        "explain.attended": "attended",
+        "explain.changes": "Change HideKey HideKeys HidePair RemoveHead Temperature UniformHead UniformRow",
+        "explain.effects": "Effect OneByOne all_heads all_keys effects",
+        "explain.outcomes": "Outcome Outcomes Place",
+        "explain.patterns": "HeadPattern head_patterns",
+        "explain.rank_agreement": "rank_agreement",
+        "explain.receptive_fields": "receptive_fields",
+        "explain.see": "see",
+        "explain.summaries": "RankedKey RankedKeys Selection find_problems pooled_weights rank select_weights",
+        "figures.chart": "chart_figure save_chart",
+        "figures.figure": "FIGURE_VIEWS figure save_figure",
+        "figures.receptive_fields": "receptive_field_figure",
+        "figures.written": "FIGURE_FORMATS",
+        "record.drawn_inputs": "DrawnGraph DrawnInput DrawnMolecule DrawnPicture DrawnSound DrawnTable",
+        "record.record": "LayerRecord Record",
+        "record.record_storage": "load_record save_record",
+        "record.seen": "RecordDiffers Seen",
+        "record.seen_layer": "SeenLayer",
+        "steps": "Steps steps steps_page",
+        "views.answer_page": "answer_page",
+        "views.comparison": "comparison_of",
+        "views.comparison_page": "comparison",
+        "views.facts": "story_of",
+        "views.heatmap": "heatmap",
+        "views.item_labels": "item_labels",
+        "views.item_rankings": "item_rankings",
+        "views.live_page": "live_page save_page",
+        "views.pooled_heatmap": "pooled_heatmap",
+        "views.pooled_ranking": "pooled_ranking",
+        "views.story": "story",
+    },
+)

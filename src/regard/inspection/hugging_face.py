@@ -22,17 +22,10 @@ from regard.inspection.cases.hugging_face_source import Source, failing_as, runn
 from regard.inspection.explain.outcomes import Form, Kind
 from regard.modules.bounded import Bounded
 
-__all__ = ["Pretrained", "is_pretrained", "pretrained", "pretrained_case"]
+__all__ = ["Pretrained", "pretrained", "pretrained_case"]
 
-CONFIG = "config.json"
 # Quantised weights have eight numbers of four bits in an integer.
 _PACKED = 8
-
-
-def is_pretrained(folder: str | Path) -> bool:
-    """Whether a folder holds a model of Hugging Face's, and none of regard's."""
-    path = Path(folder)
-    return (path / CONFIG).is_file() and not (path / "model.json").exists()
 
 
 def pretrained_case(folder: str | Path, source: str) -> Case:

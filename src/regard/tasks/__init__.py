@@ -4,8 +4,9 @@ A tagger predicts for each item of a source, a classifier for the whole of it; a
 synthesizer says a sound.
 """
 
-import importlib
 import typing
+
+from regard import lazy
 
 if typing.TYPE_CHECKING:
     from regard.tasks.classifier.model import Classifier
@@ -25,28 +26,6 @@ if typing.TYPE_CHECKING:
     from regard.tasks.tagger.model import TaggedWord, Tagger
     from regard.tasks.task import Task
     from regard.tasks.training.train import train
-
-# By the module that holds them: a command that only tags needn't wait for what training or speech need.
-_PLACES = {
-    "classifier.model": ("Classifier",),
-    "defaults": ("default_recipe",),
-    "judging.evaluation": ("Evaluation", "LabelScore"),
-    "experiment": ("Experiment", "Trained"),
-    "saving.loading": ("bundled", "load"),
-    "named_recipes": ("NAMED_RECIPES", "RECIPES", "NamedRecipe", "recipe_for"),
-    "prediction": ("Prediction",),
-    "readers": ("read_splits",),
-    "recipe": ("Recipe",),
-    "registry": ("TASKS",),
-    "seq2seq.generation": ("GeneratedText",),
-    "seq2seq.model": ("Seq2SeqModel",),
-    "splits": ("Splits",),
-    "synthesis.model": ("SynthesizedSpeech", "Synthesizer"),
-    "tagger.model": ("TaggedWord", "Tagger"),
-    "task": ("Task",),
-    "training.train": ("train",),
-}
-_MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "NAMED_RECIPES",
@@ -76,13 +55,25 @@ __all__ = [
     "train",
 ]
 
-
-def __getattr__(name: str) -> typing.Any:
-    if name in _MODULES:
-        globals()[name] = getattr(importlib.import_module(f"regard.tasks.{_MODULES[name]}"), name)
-        return globals()[name]
-    raise AttributeError(f"module 'regard.tasks' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+lazy.export(
+    __name__,
+    {
+        "classifier.model": "Classifier",
+        "defaults": "default_recipe",
+        "experiment": "Experiment Trained",
+        "judging.evaluation": "Evaluation LabelScore",
+        "named_recipes": "NAMED_RECIPES RECIPES NamedRecipe recipe_for",
+        "prediction": "Prediction",
+        "readers": "read_splits",
+        "recipe": "Recipe",
+        "registry": "TASKS",
+        "saving.loading": "bundled load",
+        "seq2seq.generation": "GeneratedText",
+        "seq2seq.model": "Seq2SeqModel",
+        "splits": "Splits",
+        "synthesis.model": "SynthesizedSpeech Synthesizer",
+        "tagger.model": "TaggedWord Tagger",
+        "task": "Task",
+        "training.train": "train",
+    },
+)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.datasets import BinaryLabels
+from regard import datasets, inputs
 from regard.errors import ArgumentError
-from regard.inputs import Graph, Sound, as_list
+from regard.inputs import as_list
 
 __all__ = [
     "Example",
@@ -87,7 +87,7 @@ def first_target(pairs: Sequence[Pair]) -> Any:
 
 def is_sound(target: Any) -> bool:
     """Whether a target is a sound, or the path of one."""
-    return isinstance(target, Sound | Path)
+    return isinstance(target, inputs.Sound | Path)
 
 
 def answers_questions(pairs: Sequence[Pair]) -> bool:
@@ -98,9 +98,9 @@ def answers_questions(pairs: Sequence[Pair]) -> bool:
         (True, False)
     """
     first = first_target(pairs)
-    if not isinstance(first, list | tuple) or isinstance(pairs[0][0], Graph):
+    if not isinstance(first, list | tuple) or isinstance(pairs[0][0], inputs.Graph):
         return False
-    return isinstance(first, BinaryLabels) or all(answer is None or type(answer) is int for answer in first)
+    return isinstance(first, datasets.BinaryLabels) or all(answer is None or type(answer) is int for answer in first)
 
 
 def mostly_different(pairs: Sequence[Pair]) -> bool:

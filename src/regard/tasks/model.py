@@ -21,8 +21,6 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.saving.card import model_card
 from regard.tasks.saving.store import write_model
-from regard.tasks.seq2seq.target import TextTarget
-from regard.tasks.synthesis.target import SpeechTarget
 from regard.tasks.targets import Target, target_from_json
 from regard.tasks.task import Task
 from regard.tasks.training.batching import batches_by_length
@@ -30,6 +28,8 @@ from regard.tasks.training.batching import batches_by_length
 if TYPE_CHECKING:
     import regard.inspection
     from regard.inspection import Record
+    from regard.tasks.seq2seq.target import TextTarget
+    from regard.tasks.synthesis.target import SpeechTarget
 
 __all__ = ["SEEN", "Model", "check_sources"]
 
@@ -37,7 +37,7 @@ __all__ = ["SEEN", "Model", "check_sources"]
 SEEN = "seen_words"
 
 
-_Given = TypeVar("_Given", bound=Target | TextTarget | SpeechTarget)
+_Given = TypeVar("_Given", bound="Target | TextTarget | SpeechTarget")
 
 
 class Model(Generic[_Given]):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ class Recipe(Settings):
         regard.errors.UnknownNameError: `Recipe` has no 'widht'. Did you mean 'width'?
     """
 
-    task: Any = section(TaggerSettings(), {name: task.settings for name, task in TASKS.items()})
+    task: Any = section(TaggerSettings(), TASKS, settings=attrgetter("settings"))
     input: Any = section(Words(), INPUTS)
 
     width: int = integer(128, 1)

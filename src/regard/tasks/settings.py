@@ -201,11 +201,20 @@ def features(default: WordFeatures) -> Any:
     return _field(default, check)
 
 
-def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
-    """Settings of one of these kinds, the name of a kind, or an object of the fields that differ from the default."""
+def section(
+    default: Settings, kinds: Mapping[str, Any], *, settings: Callable[[Any], type[Settings]] = lambda kind: kind
+) -> Any:
+    """Settings of one of several kinds, the name of a kind, or an object of the fields that differ from the default.
+
+    Args:
+        default: the settings where none are given.
+        kinds: the kinds by name.
+        settings: gives the class of a kind's settings; only those of the kind that is used are asked for.
+    """
 
     def check(name: str, value: Any) -> Settings:
-        if isinstance(value, tuple(kinds.values())):
+        known = kinds.get(getattr(value, "kind", "")) if isinstance(value, Settings) else None
+        if known is not None and isinstance(value, settings(known)):
             return value
         if isinstance(value, str):
             if value not in kinds:
@@ -222,7 +231,7 @@ def section(default: Settings, kinds: Mapping[str, type[Settings]]) -> Any:
         usual = default.to_json() if kind == default.kind else {}
         usual.pop("kind", None)
         # The dot tells the name apart from the option --input of the command line.
-        return kinds[kind].from_json({**usual, **given}, name=f"recipe.{name}")
+        return settings(kinds[kind]).from_json({**usual, **given}, name=f"recipe.{name}")
 
     return _field(default, check)
 

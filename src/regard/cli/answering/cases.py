@@ -10,8 +10,8 @@ from regard.cli.answering.tagging import Tagging
 from regard.cli.arguments.trusted import load
 from regard.errors import ArgumentError
 from regard.inspection import Case, Record
+from regard.inspection.cases.hugging_face_folder import is_pretrained
 from regard.inspection.cases.own_model import is_own_model, own_case
-from regard.inspection.hugging_face import is_pretrained, pretrained
 from regard.page.numbers import plural
 
 __all__ = ["Cases", "cases_of", "check_attends"]
@@ -50,6 +50,8 @@ def cases_of(model: str, *, origin: str = "", longest: int | None = None) -> Cas
         # The file runs again for each input, so what was edited is there.
         return Cases(model, "text", "text", lambda text: own_case(model, text))
     if is_pretrained(model):
+        from regard.inspection.hugging_face import pretrained
+
         found = pretrained(model)
         return Cases(found.name, "text" if found.noun == "text" else "file", found.noun, found.case)
     return _own(model, origin, longest)

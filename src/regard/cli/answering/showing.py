@@ -6,17 +6,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from regard.inspection import (
-    Record,
-    answer_page,
-    heatmap,
-    item_labels,
-    item_rankings,
-    pooled_heatmap,
-    pooled_ranking,
-    rank,
-    select_weights,
-)
+from regard import inspection
+from regard.inspection import Record
 from regard.page import Page, Prose
 from regard.page.numbers import counted
 
@@ -57,11 +48,11 @@ class Show(NamedTuple):
 
 def as_page(record: Record, title: str, show: Show) -> Page:
     """The prediction and, if requested, the attention as ranked lists and maps."""
-    pages = [item_labels(record) if isinstance(record.answer, list) else answer_page(record)]
+    pages = [inspection.item_labels(record) if isinstance(record.answer, list) else inspection.answer_page(record)]
     if why := _why_nothing(record, show):
         pages.append(Page("", (Prose(why),)))
     if show.top and record.pooling is not None:
-        pages.append(pooled_ranking(record, top=show.top))
+        pages.append(inspection.pooled_ranking(record, top=show.top))
     if show.ranks_layer(record):
         pages.append(_rankings(record, show.layer, show.head, show.top))
     if show.map:
@@ -78,22 +69,22 @@ def weights_page(record: Record, layer: int | None, head: int | None, top: int) 
 def _rankings(record: Record, layer: int | None, head: int | None, top: int) -> Page:
     """For each item what it attended to; the average over all, if they are many."""
     if len(record.query_items) <= _MOST_LISTS:
-        return item_rankings(record, layer=layer, head=head, top=top)
-    return pooled_ranking(record, layer=layer or len(record.layers), head=head, top=top)
+        return inspection.item_rankings(record, layer=layer, head=head, top=top)
+    return inspection.pooled_ranking(record, layer=layer or len(record.layers), head=head, top=top)
 
 
 def maps(record: Record, layer: int | None = None, head: int | None = None) -> Page:
     """The weights of the pooling, if there is one, and those of a layer, if there is one, as maps."""
-    pages = [] if record.pooling is None else [pooled_heatmap(record)]
+    pages = [] if record.pooling is None else [inspection.pooled_heatmap(record)]
     if record.layers and record.grid is not None:
-        pages.append(pooled_heatmap(record, layer=layer or len(record.layers), head=head))
+        pages.append(inspection.pooled_heatmap(record, layer=layer or len(record.layers), head=head))
     # A map of hundreds of patches by hundreds of patches is large, so it must be requested by layer or head.
     if record.layers and (record.grid is None or layer is not None or head is not None):
         if len(record.items) > _MOST_MAPPED:
             there = counted(len(record.items), record.noun)
             pages.append(Page("", (Prose(f"The source has {there}; a map has {_MOST_MAPPED:,} at most."),)))
         else:
-            pages.append(heatmap(record, layer=layer, head=head))
+            pages.append(inspection.heatmap(record, layer=layer, head=head))
     return Page.of("", *pages)
 
 
@@ -102,7 +93,7 @@ def as_json(record: Record, show: Show) -> dict[str, Any]:
 
     If weights were requested but there are none, `why_no_attention` has the reason.
     """
-    choice = select_weights(record, show.layer, show.head) if show.ranks_layer(record) else None
+    choice = inspection.select_weights(record, show.layer, show.head) if show.ranks_layer(record) else None
     why, pooling = _why_nothing(record, show), record.pooling
     items = []
     rows = repeat(None) if choice is None else chain.from_iterable(choice.blocks())
@@ -125,7 +116,7 @@ def as_json(record: Record, show: Show) -> dict[str, Any]:
 def _ranked(record: Record, weights: Tensor, top: int) -> list[dict[str, Any]]:
     return [
         {"text": record.items[key], "position": key + 1, "weight": _plain(weight)}
-        for key, weight, _ in rank(weights, top).keys
+        for key, weight, _ in inspection.rank(weights, top).keys
     ]
 
 

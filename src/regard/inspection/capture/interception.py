@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from regard.attention.pytorch_internals import compiler_is_loaded, in_vmap
-from regard.inspection.capture.by_hand.followed import SOFTMAXES
+from regard.inspection.capture.by_hand.followed import PERMUTATIONS, SOFTMAXES
 from regard.inspection.capture.by_hand.recognition import ByHand
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.functions import FUNCTIONS
@@ -87,6 +87,9 @@ class Interception(TorchFunctionMode):
         if is_interception_disabled():
             return func(*args, **kwargs)
         self.calls += 1
+        if func not in PERMUTATIONS and getattr(func, "__name__", "") == "__get__":
+            # It reads an attribute, such as a shape.
+            return func(*args, **kwargs)
         if in_vmap():
             self._note_vmap(func)
             return func(*args, **kwargs)

@@ -1,6 +1,6 @@
 """Switch the interception off for what it computes itself, so that no block around it takes that for the model's."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -8,10 +8,8 @@ __all__ = ["interception_disabled", "is_interception_disabled"]
 
 _DISABLED: ContextVar[bool] = ContextVar("disabled", default=False)
 
-
-def is_interception_disabled() -> bool:
-    """Whether the interception is off in this thread."""
-    return _DISABLED.get()
+# Whether the interception is off in this thread: asked at each call of a function of PyTorch.
+is_interception_disabled: Callable[[], bool] = _DISABLED.get
 
 
 @contextmanager

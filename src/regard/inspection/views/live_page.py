@@ -1,18 +1,15 @@
 """The page of a record as one HTML file, live where there is a script and still to be read where there is none."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record.record import Record
 from regard.inspection.views.chosen import Chosen
-from regard.inspection.views.comparison import RecordDifference, comparison_of, has_head
-from regard.inspection.views.comparison_page import difference_table, page_of, titles_of
-from regard.inspection.views.page_data import comparison_data, page_data
-from regard.inspection.views.story import story
-from regard.page import Heading, Page, as_live_html
-from regard.page.messages import say
+from regard.inspection.views.page_data import page_data
+from regard.inspection.views.story import stories
+from regard.page import Page, as_live_html
 
 __all__ = ["live_page", "save_page"]
 
@@ -61,17 +58,15 @@ def live_page(
             raise ArgumentError(
                 f"`records` must be one record with `against`, but are {len(records)}. Give a single one."
             )
-        names = titles_of(records[0], against, titles)
-        found = comparison_of(records[0], against, layer=layer, head=head, query=query)
-        chosen = _chosen_of_both(found, layer, head)
-        data, arrays = page_data(found.records, names, *chosen, progress=progress)
-        still = _still_of_both(found, names, layer, head) if still is None else still
-        return as_live_html(still, data | {"against": comparison_data(found)}, arrays, language=language)
+        from regard.inspection.views.live_comparison import live_comparison
+
+        first = Chosen(layer, head, query)
+        return live_comparison((records[0], against), titles, first, still=still, language=language, progress=progress)
     titles = list(titles) or [each.model for each in records]
     if len(titles) != len(records):
         raise ArgumentError(f"`titles` must be {len(records)} names, one for each record, but are {len(titles)}.")
     if still is None:
-        still = _stories(records, titles, layer, head, query)
+        still = stories(records, titles, layer, head, query)
     data, arrays = page_data(records, titles, Chosen(layer, head, query), progress=progress)
     return as_live_html(still, data, arrays, language=language)
 
@@ -106,32 +101,3 @@ def save_page(
         True
     """
     write_text(path, live_page(records, titles, against=against, **options))  # pyright: ignore[reportArgumentType]
-
-
-def _chosen_of_both(found: RecordDifference, layer: int | None, head: int | None) -> Iterator[Chosen]:
-    """What is shown first of each record; where the second has no such layer or head, the average of its last."""
-    for record, place in zip(found.records, found.places, strict=True):
-        query = None if place is None else place + 1
-        yield Chosen(layer, head, query) if has_head(record, layer, head) else Chosen(query=query)
-
-
-def _still_of_both(found: RecordDifference, names: tuple[str, str], layer: int | None, head: int | None) -> Page:
-    """What can be read without a script: what differs, and the story of each."""
-    table = Page("", tuple(difference_table(found, layer, head)))
-    stories = _stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
-    return Page.of(say("both"), page_of(found, names), table, stories)
-
-
-def _stories(
-    records: Sequence[Record],
-    titles: Sequence[str],
-    layer: int | None = None,
-    head: int | None = None,
-    query: int | None = None,
-) -> Page:
-    blocks = []
-    for record, title in zip(records, titles, strict=True):
-        blocks += [Heading(title)] if len(records) > 1 else []
-        if record.outcomes is not None:
-            blocks += story(record, layer=layer, head=head, query=query).blocks
-    return Page(f"{titles[0]}: what it attended to, and what mattered", tuple(blocks))

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.inspection.explain.alignment import Pair
 from regard.inspection.explain.outcomes import Outcome, Outcomes
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.chosen import Chosen
-from regard.inspection.views.comparison import RecordDifference
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import head_names, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
@@ -21,7 +19,7 @@ from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
-__all__ = ["MOST_BYTES", "comparison_data", "page_data", "runs"]
+__all__ = ["MOST_BYTES", "page_data"]
 
 MOST_BYTES = 17_000_000
 """The most bytes of arrays in a page, compressed; as text in the page they take a third more, and the rest of the page
@@ -173,36 +171,3 @@ def _narrow(rows: list[list[float]]) -> np.ndarray:
     most = np.finfo(np.float32).max
     fits = np.nanmax(np.abs(wide), initial=0.0) <= np.finfo(np.float16).max
     return np.clip(wide, -most, most).astype(np.float16 if fits and 4 * wide.size > _SMALL else np.float32)
-
-
-def comparison_data(found: RecordDifference) -> dict[str, Any]:
-    """The pairs of items, queries and predictions as runs, and the difference of each head, as plain values."""
-    alignment = found.alignment
-    heads: dict[int, list[float | None]] = {}
-    for each in found.heads:
-        known = round(each.difference, 6) if math.isfinite(each.difference) else None
-        heads.setdefault(each.layer, []).append(known)
-    return {
-        "items": runs(alignment.items),
-        "queries": runs(alignment.queries),
-        "places": runs(alignment.places),
-        "obstacle": alignment.obstacle,
-        "kinds": list(alignment.kinds),
-        "heads": list(heads.values()),
-    }
-
-
-def runs(pairs: Sequence[Pair]) -> list[list[int | None]]:
-    """Pairs that follow each other as [first, second, count]: two equal texts of any length are one such run.
-
-    Example:
-        >>> runs(((0, 0), (1, 1), (2, None), (None, 2), (3, 3)))
-        [[0, 0, 2], [2, None, 1], [None, 2, 1], [3, 3, 1]]
-    """
-    found: list[list[Any]] = []
-    for one, other in pairs:
-        if found and (one, other) == tuple(None if start is None else start + found[-1][2] for start in found[-1][:2]):
-            found[-1][2] += 1
-        else:
-            found.append([one, other, 1])
-    return found

@@ -11,11 +11,11 @@ from regard.inspection.record.record import Record
 from regard.inspection.views.facts import Facts, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_percent, size_text
-from regard.page import Block, ComparedItem, Comparison, Page, Prose, Table
+from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
 from regard.page.numbers import counted, probability
 
-__all__ = ["MOST_ROWS", "comparison", "largest_in_turn", "page_of", "story"]
+__all__ = ["MOST_ROWS", "comparison", "largest_in_turn", "page_of", "stories", "story"]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
@@ -57,6 +57,22 @@ def story(
     """
     told = story_of(record, layer=layer, head=head, query=query, attribution=attribution, case=case)
     return page_of(record, told, top)
+
+
+def stories(
+    records: Sequence[Record],
+    titles: Sequence[str],
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+) -> Page:
+    """The stories of several records as one page, in which each has a heading; a record without outcomes has none."""
+    blocks = []
+    for record, title in zip(records, titles, strict=True):
+        blocks += [Heading(title)] if len(records) > 1 else []
+        if record.outcomes is not None:
+            blocks += story(record, layer=layer, head=head, query=query).blocks
+    return Page(f"{titles[0]}: what it attended to, and what mattered", tuple(blocks))
 
 
 def page_of(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from regard.modules import AttentionSeq2Seq, CTCHead, FrameSeq2Seq, Guide, RecurrentSeq2Seq, TransformerSeq2Seq
-from regard.modules.seq2seq.seq2seq import Seq2Seq
+from regard import modules
 from regard.tasks.architectures.architecture import Architectures, EncoderDecoder, Fixed
 from regard.tasks.architectures.part import of_task
 from regard.tasks.architectures.self_attention import WithSelfAttention
@@ -28,8 +27,8 @@ class Transformer(WithSelfAttention, EncoderDecoder):
     guide: float | None = of_task()
     monotonic: float = of_task()
 
-    def build(self, embedding: nn.Module, target: Any) -> Seq2Seq:
-        network = TransformerSeq2Seq(
+    def build(self, embedding: nn.Module, target: Any) -> "modules.Seq2Seq":
+        network = modules.TransformerSeq2Seq(
             embedding,
             target.vocabulary.size,
             self.width,
@@ -69,8 +68,8 @@ class Attentive(EncoderDecoder):
     guide: float | None = of_task()
     monotonic: float = of_task()
 
-    def build(self, embedding: nn.Module, target: Any) -> Seq2Seq:
-        network = AttentionSeq2Seq(
+    def build(self, embedding: nn.Module, target: Any) -> "modules.Seq2Seq":
+        network = modules.AttentionSeq2Seq(
             embedding,
             target.vocabulary.size,
             self.width,
@@ -107,8 +106,8 @@ class Recurrent(EncoderDecoder):
     tied: bool = of_task()
     bidirectional: bool = of_task()
 
-    def build(self, embedding: nn.Module, target: Any) -> Seq2Seq:
-        return RecurrentSeq2Seq(
+    def build(self, embedding: nn.Module, target: Any) -> "modules.Seq2Seq":
+        return modules.RecurrentSeq2Seq(
             embedding,
             target.vocabulary.size,
             self.width,
@@ -136,8 +135,8 @@ class Frames(WithSelfAttention, EncoderDecoder):
     def ignored(cls, values: Mapping[str, Any]) -> Collection[str]:
         return ("parts",) if values["guide"] is None else ()
 
-    def build(self, embedding: nn.Module, target: Any) -> FrameSeq2Seq:
-        network = FrameSeq2Seq(
+    def build(self, embedding: nn.Module, target: Any) -> "modules.FrameSeq2Seq":
+        network = modules.FrameSeq2Seq(
             embedding,
             target.width,
             self.width,
@@ -155,14 +154,14 @@ class Frames(WithSelfAttention, EncoderDecoder):
         return network
 
 
-def _guide(distance: float | None, target: Any) -> Guide | None:
-    return None if distance is None else Guide(distance, target.rate)
+def _guide(distance: float | None, target: Any) -> "modules.Guide | None":
+    return None if distance is None else modules.Guide(distance, target.rate)
 
 
-def _with_spelling(network: Seq2Seq, architecture: Transformer | Attentive, target: Any) -> Seq2Seq:
+def _with_spelling(network: "modules.Seq2Seq", architecture: Transformer | Attentive, target: Any) -> "modules.Seq2Seq":
     """The network with a CTC head, if the loss of that has a weight."""
     if architecture.monotonic:
-        network.spelling = CTCHead(architecture.width, target.vocabulary.size)
+        network.spelling = modules.CTCHead(architecture.width, target.vocabulary.size)
     return network
 
 

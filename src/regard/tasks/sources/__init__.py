@@ -1,16 +1,44 @@
 """The kinds of sources: the settings of each, its encoder, and its embedding."""
 
-from regard.tasks.sources.graphs import Graphs, Molecules
-from regard.tasks.sources.pictures import Pictures
-from regard.tasks.sources.source import Source
-from regard.tasks.sources.speech import Speech
-from regard.tasks.sources.texts import Texts
-from regard.tasks.sources.vectors import Vectors
-from regard.tasks.sources.words import Words
+import typing
+from collections.abc import Mapping
+
+from regard import lazy
+
+if typing.TYPE_CHECKING:
+    from regard.tasks.sources.graphs import Graphs, Molecules
+    from regard.tasks.sources.pictures import Pictures
+    from regard.tasks.sources.source import Source
+    from regard.tasks.sources.speech import Speech
+    from regard.tasks.sources.texts import Texts
+    from regard.tasks.sources.vectors import Vectors
+    from regard.tasks.sources.words import Words
 
 __all__ = ["INPUTS", "Graphs", "Molecules", "Pictures", "Source", "Speech", "Texts", "Vectors", "Words"]
 
-INPUTS: dict[str, type[Source]] = {
-    source.kind: source for source in (Words, Texts, Speech, Pictures, Molecules, Graphs, Vectors)
-}
+lazy.export(
+    __name__,
+    {
+        "graphs": "Graphs Molecules",
+        "pictures": "Pictures",
+        "source": "Source",
+        "speech": "Speech",
+        "texts": "Texts",
+        "vectors": "Vectors",
+        "words": "Words",
+    },
+)
+
+INPUTS: "Mapping[str, type[Source]]" = lazy.Table(
+    __name__,
+    {
+        "words": "Words",
+        "texts": "Texts",
+        "speech": "Speech",
+        "pictures": "Pictures",
+        "molecules": "Molecules",
+        "graphs": "Graphs",
+        "vectors": "Vectors",
+    },
+)
 """The kinds of sources by name."""

@@ -16,7 +16,6 @@ from regard.inspection.capture.by_hand.einsum import axes_in_result
 from regard.inspection.capture.by_hand.elementwise import Weighted, averaged_axis, outer_product, weighted
 from regard.inspection.capture.by_hand.fits import same_weights
 from regard.inspection.capture.by_hand.followed import (
-    PERMUTATIONS,
     SOFTMAXES,
     Followed,
     Origin,
@@ -89,8 +88,6 @@ class ByHand:
         name = getattr(func, "__name__", "")
         if func in PRODUCTS and not (name in _MAPS and _is_by_parameter(args, kwargs)):
             return self._product(func, args, kwargs, run)
-        if name == "__get__" and func not in PERMUTATIONS:
-            return run()
         if len(self._outer) and (product := _unchanged_since(self._outer, args)) is not None:
             return self._added_up(product, func, args, kwargs, run)
         found = self._first(args, kwargs) if len(self._followed) else None
