@@ -185,7 +185,7 @@ def test_training_needs_nothing_of_inspection():
     code = (
         "import sys, regard.cli.training, regard.tasks.experiment; from regard.tasks import TASKS;"
         "from regard.tasks.sources import INPUTS;"
-        "print([(task.settings, task.data, task.model) for task in TASKS.values()] and "
+        "print([(task.settings, task.data, task.model) for task in TASKS.values()] and [*INPUTS.values()] and "
         "[name for name in sys.modules if name.startswith('regard.inspection')])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
