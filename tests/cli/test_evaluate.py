@@ -119,10 +119,12 @@ def test_data_that_is_not_there(place, capsys):
 def test_a_file_of_another_kind_is_no_treebank(place, tmp_path, capsys):
     (tmp_path / "empty.txt").touch()
     assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "empty.txt")]) == 1
-    assert "empty.txt: it is a .txt file, in which this was looked for: an object of JSON" in capsys.readouterr().err
+    assert (
+        "empty.txt: it is a .txt file, but has none of the known formats: an object of JSON" in capsys.readouterr().err
+    )
     (tmp_path / "some.doc").touch()
     assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "some.doc")]) == 1
-    assert "some.doc: its name must end in .conllu, or, of examples, in .csv or " in capsys.readouterr().err
+    assert "some.doc: its name must end in .conllu, or for examples in .csv or " in capsys.readouterr().err
 
 
 def test_sentences_in_a_txt_file_are_read_as_such(place, tmp_path, capsys):

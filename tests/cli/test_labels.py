@@ -66,7 +66,7 @@ def test_data_check_counts_them(folder, capsys):
     ("labels", "said"),
     [
         ("3=x", "`--labels` must have labels of {} on the left, which are 0, 1, 2, but has '3'."),
-        ("0", "`--labels` must be like 0=negative,1=positive, OLD=NEW for each label, but is '0'."),
+        ("0", "`--labels` must be OLD=NEW for each label, such as 0=negative,1=positive, but is '0'."),
     ],
 )
 def test_what_can_not_be_renamed_is_said(folder, labels, said, capsys):
@@ -85,7 +85,7 @@ def test_numbers_and_texts_have_no_labels(folder, tmp_path, capsys):
     (tmp_path / "numbers.csv").write_text("text,number\ngood,1\n", "utf-8")
     words = ["train", "classifier", "--data", str(tmp_path / "numbers.csv"), "--out", str(tmp_path / "out")]
     assert main([*words, "--labels", "1=good"]) == 2
-    assert "whose targets are no labels but numbers, texts or questions" in capsys.readouterr().err
+    assert "whose targets aren't labels but numbers, texts or questions" in capsys.readouterr().err
     for task in ("seq2seq", "synthesis"):
         assert main(["train", task, "--data", "x", "--out", "y", "--labels", "a=b"]) == 2
         assert "there is no option --labels" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_a_page(tmp_path, capsys):
         (["--key", "0"], 2, "`--key` must be from 1 to 3, but is 0."),
         (["--temperature", "-1"], 2, "`--temperature` must be 0 or more, but is -1.0."),
         (["--temperature", "nan"], 2, "`--temperature` must be 0 or more, but is nan."),
-        (["--temperature", "2", "--weights", "relu"], 2, "`--temperature` is one of softmax, but --weights is relu."),
+        (["--temperature", "2", "--weights", "relu"], 2, "`--temperature` is for softmax, but --weights is relu."),
         (["--score", "scaled"], 2, "Did you mean scaled_dot?"),
         (["--exercise", "--format", "json"], 2, "`--exercise` asks for the numbers"),
     ],

@@ -23,7 +23,7 @@ def test_a_list_of_names(text, names):
 @pytest.mark.parametrize("text", ["", "0", "0=", "=negative", "0=negative,", "0=negative,,1=b", '"0=a', "0:negative"])
 def test_what_is_no_list_says_what_it_must_be(text):
     with pytest.raises(
-        ArgumentError, match=r"`--labels` must be like 0=negative,1=positive, OLD=NEW for each label, but"
+        ArgumentError, match=r"`--labels` must be OLD=NEW for each label, such as 0=negative,1=positive, but"
     ):
         parse_label_names(text)
 

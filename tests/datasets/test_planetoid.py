@@ -61,7 +61,7 @@ def test_splits_are_labels_that_are_there_or_not(folder):
 @pytest.mark.parametrize("index", ["6\n4\n", "6\n4\n4\n", "6\n4\n7\n", "6\n4\n3\n"])
 def test_an_index_that_does_not_match_is_named(folder, index):
     (folder / "ind.toy.test.index").write_text(index)
-    with pytest.raises(DataError, match=r"test.index: it must hold 3 different numbers from 4 to 6"):
+    with pytest.raises(DataError, match=r"test.index: it must hold the 3 nodes of test: different numbers from 4 to 6"):
         read_planetoid(folder, "toy", "train")
 
 
@@ -100,7 +100,7 @@ def test_a_graph_with_isolated_nodes_trains_and_is_judged(gaps):
 @pytest.mark.parametrize("index", ["9\n4\n6\n", "7\n4\n4\n", "7\n4\n3\n"])
 def test_an_index_with_gaps_names_nodes_of_the_graph_once(gaps, index):
     (gaps / "ind.toy.test.index").write_text(index)
-    with pytest.raises(DataError, match="3 different numbers from 4 to 8"):
+    with pytest.raises(DataError, match="the 3 nodes of test: different numbers from 4 to 8"):
         read_planetoid(gaps, "toy", "train")
 
 

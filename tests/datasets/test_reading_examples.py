@@ -24,7 +24,9 @@ def test_a_table_is_every_split(tmp_path):
     (tmp_path / "a.CSV").write_text("text,label\ngood,yes\n")
     for split in ("train", "dev", "test"):
         assert read(tmp_path / "a.CSV", split) == read(str(tmp_path / "a.CSV"), split) == [Example("good", "yes")]
-    with pytest.raises(ArgumentError, match=r"`label` must be None for .*a.CSV, whose columns or folders say it"):
+    with pytest.raises(
+        ArgumentError, match=r"`label` must be None for .*a.CSV, whose columns or folders give the label"
+    ):
         read(tmp_path / "a.CSV", label="stars")
 
 

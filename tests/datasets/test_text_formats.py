@@ -71,7 +71,7 @@ def test_what_was_looked_for_is_said(written, capsys):
         read(path)
     for task in ("tagger", "classifier", "seq2seq"):
         assert main(["train", task, "--data", str(path), "--out", str(path.parent / "out")]) == 1
-        assert "mine.txt: it is a .txt file, in which this was looked for" in capsys.readouterr().err
+        assert "mine.txt: it is a .txt file, but has none of the known formats" in capsys.readouterr().err
 
 
 def test_a_text_beside_the_tables_of_a_folder_is_none_of_them(written):

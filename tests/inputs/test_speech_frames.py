@@ -187,7 +187,7 @@ def test_the_same_sound_at_another_rate_has_nearly_the_same_frames():
 
 def test_a_long_recording_is_worked_out_in_parts(monkeypatch):
     whole = SpeechFrames().frames(noise(8000))
-    monkeypatch.setattr(speech_frames, "_AT_ONCE", 7)
+    monkeypatch.setattr(speech_frames, "_FRAMES_AT_ONCE", 7)
     torch.testing.assert_close(SpeechFrames().frames(noise(8000)), whole)
 
 
@@ -238,7 +238,7 @@ def test_the_way_back_of_a_few_frames_and_of_silence():
 
 def test_the_way_back_refuses():
     for settings in (RAW, SpeechFrames(), SpeechFrames("mfcc", normalise=False), replace(MEL, top_db=50)):
-        with pytest.raises(ArgumentError, match="normalise=False and top_db=0 only, but these have"):
+        with pytest.raises(ArgumentError, match="normalise=False and top_db=0, but these have"):
             settings.to_sound(torch.zeros(5, settings.width))
     with pytest.raises(ArgumentError, match="`log_mel` must have 40 numbers a frame, but has 13"):
         MEL.to_sound(torch.zeros(5, 13))

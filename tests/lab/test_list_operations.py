@@ -73,7 +73,10 @@ def test_a_quarter_of_the_elements_are_lists():
     [
         ({"shortest": 3}, "`shortest` must be from 4 to `longest`, 20, but is 3"),
         ({"shortest": 21}, "`shortest` must be from 4 to `longest`, 20, but is 21"),
-        ({"depth": 1, "shortest": 13}, "`shortest` must be at most 12, the longest list of depth 1 with 10 elements"),
+        (
+            {"depth": 1, "shortest": 13},
+            "`shortest` must be at most 12, the length of the longest list of depth 1 with 10 elements",
+        ),
         ({"elements": 1}, "`elements` must be at least 2, but is 1"),
     ],
 )

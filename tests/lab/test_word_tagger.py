@@ -15,10 +15,10 @@ def test_words_are_known_by_their_vectors(monkeypatch, kind):
     # The labelled sentences lack the dog, but the others, which are counted, have it.
     monkeypatch.setattr(word_tagger, "tagger_data", lambda setting: (TRAIN, DEV))
     monkeypatch.setattr(word_tagger, "first_examples", lambda *given: [*TRAIN, *DEV])
-    word_tagger._counted.cache_clear()
+    word_tagger._counted_vectors.cache_clear()
     setting = {**SMALL, "size": 4, "epochs": 30, "width": 16, "dropout": 0.0}
     found = word_tagger.measure_word_tagger(setting, kind, seed=0)
-    word_tagger._counted.cache_clear()
+    word_tagger._counted_vectors.cache_clear()
     assert 2 / 3 <= found["accuracy"] <= 1
     assert found["accuracy on new words"] == pytest.approx(3 * found["accuracy"] - 2)
     if kind == "one_hot":

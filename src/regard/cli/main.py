@@ -49,7 +49,7 @@ __all__ = ["app", "main"]
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
-_MOST_TOLD = 3  # warnings of one kind; further ones are only counted
+_MOST_SHOWN = 3  # warnings of one kind; further ones are only counted
 
 app = typer.Typer(
     name="regard",
@@ -126,17 +126,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    # Both are accepted anywhere, because users append them to a command that failed.
+    # --debug and --trust-edits are accepted anywhere, because users append them to a command that failed.
     end = words.index("--") if "--" in words else len(words)
     debug, trusting = "--debug" in words[:end], "--trust-edits" in words[:end]
     words = [word for word in words[:end] if word not in ("--debug", "--trust-edits")] + words[end:]
-    # As in other programs.
+    # `regard help` and `regard version` work, as in other programs.
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     elif words == ["version"]:
         words = ["--version"]
     _mend_streams()
-    _mend_size()
+    _forget_invalid_size()
     try:
         _check_working_folder()
         with edits_trusted(trusting):
@@ -151,12 +151,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         else:
-            _say(_sentence(error, words))
-        code = _code(error)
+            _print_message(_sentence(error, words))
+        code = _exit_code(error)
         if isinstance(error, OSError):
             _give_up_output()
     if code == INTERRUPTED:
-        _say("interrupted")
+        _print_message("interrupted")
     return code
 
 
@@ -164,30 +164,30 @@ def _invoke(words: list[str]) -> int:
     with warnings.catch_warnings():
         for kind in (UnreliablePrediction, RecordWarning):
             warnings.simplefilter("default", kind)
-        show = warnings.showwarning
-        told: Counter[type[Warning]] = Counter()
+        show_as_python = warnings.showwarning
+        counts: Counter[type[Warning]] = Counter()
 
-        def say(message: Any, category: type[Warning], *where: Any) -> None:
+        def show_warning(message: Any, category: type[Warning], *where: Any) -> None:
             if not issubclass(category, UnreliablePrediction | RecordWarning):
-                show(message, category, *where)
+                show_as_python(message, category, *where)
                 return
-            told[category] += 1
+            counts[category] += 1
             # A file in another language would give a warning for each line.
-            if told[category] <= _MOST_TOLD:
-                _say(str(message))
+            if counts[category] <= _MOST_SHOWN:
+                _print_message(str(message))
 
-        warnings.showwarning = say
+        warnings.showwarning = show_warning
         # Not standalone: errors are raised as exceptions, and typer's Exit returns its code.
         try:
             code = app(words, prog_name="regard", standalone_mode=False)
         finally:
-            if more := sum(max(0, count - _MOST_TOLD) for count in told.values()):
-                _say(f"and {more:,} more warnings of this kind.")
+            if not_shown := sum(max(0, count - _MOST_SHOWN) for count in counts.values()):
+                _print_message(f"and {not_shown:,} more warnings of this kind.")
     return code if isinstance(code, int) else 0
 
 
 def _check_working_folder() -> None:
-    """Check that the working folder is there: libraries end the process where it isn't, with sentences of their own.
+    """Check that the working folder exists. Without it, libraries end the process with messages of their own.
 
     Raises:
         DataError: it was deleted.
@@ -217,17 +217,16 @@ def _sentence(error: Exception, words: Sequence[str]) -> str:
         return "the name of a file or folder can't have a zero byte. Name another."
     if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
         return f"what is written must be UTF-8, but {error.object[error.start :]!r:.60} isn't. Rename it."
-    said = str(error).strip().splitlines()
-    return (
-        f"{type(error).__name__}{': ' + said[0] if said else ''}. This is an error in regard; add --debug to see where."
-    )
+    lines = str(error).strip().splitlines()
+    reason = f": {lines[0]}" if lines else ""
+    return f"{type(error).__name__}{reason}. This is an error in regard; add --debug to see where."
 
 
-def _code(error: Exception) -> int:
+def _exit_code(error: Exception) -> int:
     return USAGE if isinstance(error, ArgumentError) or is_usage_error(error) else FAILURE
 
 
-def _say(sentence: str) -> None:
+def _print_message(sentence: str) -> None:
     from regard.page.visible import visible  # imports rich, which a successful command may not need
 
     if sentence:
@@ -249,8 +248,8 @@ def _mend_streams() -> None:
                 reconfigure(errors="backslashreplace")
 
 
-def _mend_size() -> None:
-    """Forget a size of the terminal that is none: rich takes 0, of a shell that doesn't know it, and prints nothing."""
+def _forget_invalid_size() -> None:
+    """Forget an invalid size of the terminal. A shell that doesn't know it sets 0, and rich would print nothing."""
     for name in ("COLUMNS", "LINES"):
         if (size := os.environ.get(name)) is not None and not re.fullmatch("[1-9][0-9]{0,3}", size):
             del os.environ[name]

@@ -120,39 +120,8 @@ def _steps(
       regard steps mine.json --figure steps.pdf
     """
     of_record = is_record(example)
-    own = {
-        "--score": options.score,
-        "--weights": options.weights,
-        "--temperature": options.temperature,
-        "--causal": options.causal or None,
-    }
-    _refuse_others(
-        example,
-        own if of_record else {"--layer": options.layer, "--head": options.head, "--item": options.item},
-        of_record,
-    )
-    if of_record and options.figure is not None:
-        raise ArgumentError(
-            f"`--figure` draws an example or your own matrices, but {example} is a record. Leave it out, or draw the "
-            "record by `regard see MODEL INPUT --figure`."
-        )
-    if of_record and options.exercise:
-        raise ArgumentError(
-            f"`--exercise` asks for the numbers of an example or of your own matrices, but {example} is a record. "
-            "Leave it out."
-        )
-    weights = options.weights or _Weights.softmax
-    if options.temperature is not None and weights is not _Weights.softmax:
-        raise ArgumentError(f"`--temperature` is one of softmax, but --weights is {weights}. Leave one of them out.")
-    if options.temperature is not None and not options.temperature >= 0:
-        raise ArgumentError(f"`--temperature` must be 0 or more, but is {options.temperature}.")
-    json_too = True if options.format is Format.json else None
-    for option, given in (("--html", options.html), ("--figure", options.figure), ("--format json", json_too)):
-        if options.exercise and given is not None:
-            raise ArgumentError(
-                f"`--exercise` asks for the numbers, which `{option}` would show. Leave one of them out."
-            )
-    # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
+    _check_options(example, options, of_record)
+    # Imported here and not above: these load torch, for which --help and a mistyped option needn't wait.
     import_torch()
     from regard.cli.output.console import output_console
     from regard.cli.output.figure_file import FigureFile
@@ -176,10 +145,10 @@ def _steps(
     page_file = None if options.html is None else HtmlPage(options.html, force=options.force)
     figure_file = None if options.figure is None else FigureFile(options.figure, None, force=options.force)
 
-    def tell(page: Page, told: dict[str, Any], document: str | None = None) -> None:
+    def show_result(page: Page, result: dict[str, Any], document: str | None = None) -> None:
         if options.format is Format.json:
             with outliving_reader(page_file is not None or figure_file is not None):
-                typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+                typer.echo(json.dumps(result, ensure_ascii=False, indent=2))
         if page_file is not None and document is not None:
             page_file.save(document)
         elif page_file is not None:
@@ -190,7 +159,7 @@ def _steps(
                 show(page, console, plain=options.plain)
 
     if of_record:
-        tell(*_of_record(example, options))
+        show_result(*_of_record(example, options))
         return
     known = EXAMPLES.get(example)
     if known is None and not (Path(example).exists() or looks_like_path(example)):
@@ -201,7 +170,7 @@ def _steps(
         check_number("--key", options.key, len(matrices.key))
     names: dict[str, Any] = {
         "score": str(options.score or (known.score if known else "scaled_dot")),
-        "weights": str(weights),
+        "weights": str(options.weights or _Weights.softmax),
         "temperature": 1.0 if options.temperature is None else options.temperature,
         "mask": "causal" if options.causal else None,
     }
@@ -215,67 +184,110 @@ def _steps(
         page = example_page(known, walk, options.lang)
     else:
         query_item = matrices.query_items[options.query - 1]
-        shown = steps_page(walk, options.lang, items=matrices.items, query_item=query_item)
-        page = Page(example, (*matrices_blocks(matrices, options.lang), *shown.blocks))
+        walk_page = steps_page(walk, options.lang, items=matrices.items, query_item=query_item)
+        page = Page(example, (*matrices_blocks(matrices, options.lang), *walk_page.blocks))
     document = None
     if page_file is not None and is_editable(matrices):
         document = live_steps(known or matrices, title=example, language=options.lang, **place, **names)
     elif page_file is not None:
         page = Page(page.title, (*page.blocks, Prose(phrase("too large", options.lang))))
-    # Drawn before anything is printed, since matrices may be too large for it.
+    # The figure is drawn before anything is printed, because the matrices may be too large for it.
     if figure_file is not None and not is_drawable(matrices):
         raise ArgumentError(
             f"`--figure` draws matrices of up to {MOST_ROWS} rows and columns, but {example} has larger ones. "
             "Leave it out, or give fewer rows."
         )
-    drawn = None if figure_file is None else matrix_form(known or matrices, row=options.query - 1, **names)
-    tell(page, _as_json(matrices, walk), document)
+    figure = None if figure_file is None else matrix_form(known or matrices, row=options.query - 1, **names)
+    show_result(page, _as_json(matrices, walk), document)
     if figure_file is not None:
-        figure_file.save(drawn)
+        figure_file.save(figure)
 
 
-def _refuse_others(example: str, options: dict[str, Any], of_record: bool) -> None:
-    """Refuse options that say nothing of what is shown.
+def _check_options(example: str, options: StepsOptions, of_record: bool) -> None:
+    """Check that the options go together, and with what is shown.
+
+    Raises:
+        ArgumentError: they don't.
+    """
+    of_matrices = {
+        "--score": options.score,
+        "--weights": options.weights,
+        "--temperature": options.temperature,
+        "--causal": options.causal or None,
+    }
+    of_layers = {"--layer": options.layer, "--head": options.head, "--item": options.item}
+    _refuse_inapplicable(example, of_matrices if of_record else of_layers, of_record)
+    if of_record and options.figure is not None:
+        raise ArgumentError(
+            f"`--figure` draws an example or your own matrices, but {example} is a record. Leave it out, or draw the "
+            "record by `regard see MODEL INPUT --figure`."
+        )
+    if of_record and options.exercise:
+        raise ArgumentError(
+            f"`--exercise` asks for the numbers of an example or of your own matrices, but {example} is a record. "
+            "Leave it out."
+        )
+    weights = options.weights or _Weights.softmax
+    if options.temperature is not None and weights is not _Weights.softmax:
+        raise ArgumentError(f"`--temperature` is for softmax, but --weights is {weights}. Leave one of them out.")
+    if options.temperature is not None and not options.temperature >= 0:
+        raise ArgumentError(f"`--temperature` must be 0 or more, but is {options.temperature}.")
+    wants_json = True if options.format is Format.json else None
+    for option, value in (("--html", options.html), ("--figure", options.figure), ("--format json", wants_json)):
+        if options.exercise and value is not None:
+            raise ArgumentError(
+                f"`--exercise` asks for the numbers, which `{option}` would show. Leave one of them out."
+            )
+
+
+def _refuse_inapplicable(example: str, options: dict[str, Any], of_record: bool) -> None:
+    """Refuse options that don't apply: those of matrices for a record, and those of a record for matrices.
 
     Raises:
         ArgumentError: one of them is given.
     """
-    for option, given in options.items():
-        if given is not None and of_record:
+    for option, value in options.items():
+        if value is not None and of_record:
             raise ArgumentError(
                 f"`{option}` is for an example or your own matrices, but {example} is a record, whose layers have "
                 "their own. Leave it out."
             )
-        if given is not None:
+        if value is not None:
             raise ArgumentError(
                 f"`{option}` is for a record, a file that Seen.save wrote, but {example} is none. Leave it out."
             )
 
 
 def _of_record(path: str, options: StepsOptions) -> tuple["Page", dict[str, Any]]:
-    """The page of one query of a record, and the same for JSON."""
+    """The page of one query of a record, and the same content as JSON."""
     from regard.inspection.steps import phrase, steps_page
     from regard.page import Page, Prose
 
     layer, head, item = (1 if number is None else number for number in (options.layer, options.head, options.item))
     query, key, lang = options.query, options.key, options.lang
     record, seen = read_record(path)
-    found = layer_of(seen, layer, head, item)
-    check_number("--query", query, found.query.shape[2])
+    record_layer = layer_of(seen, layer, head, item)
+    check_number("--query", query, record_layer.query.shape[2])
     if key is not None:
-        check_number("--key", key, found.key.shape[2])
-    walk = found.steps(query - 1, None if key is None else key - 1, head=head - 1, item=item - 1)
-    items, queries = names_of(record, found, item - 1)
+        check_number("--key", key, record_layer.key.shape[2])
+    walk = record_layer.steps(query - 1, None if key is None else key - 1, head=head - 1, item=item - 1)
+    items, queries = names_of(record, record_layer, item - 1)
     query_item = queries[query - 1] if query <= len(queries) else ""
     place = {"layer": layer, "head": head, "item": item}
-    said = Prose(phrase("of a record", lang, heads=found.heads, **place))
-    rule = Prose(f"{found.function}: {found.shape_text}; {found.rule_text}")
-    notes = map(Prose, found.notes)
-    shown = steps_page(walk, lang, items=items, query_item=query_item)
-    page = Page(found.name or found.function, (said, rule, *notes, *shown.blocks))
-    told = {**place, "name": found.name, "function": found.function, "query": query, "key": walk.column + 1}
-    named = {"query_item": query_item, "items": items} if items else {}
-    return page, {**told, **named, "notes": found.notes, **_numbers(walk)}
+    heading = Prose(phrase("of a record", lang, heads=record_layer.heads, **place))
+    rule = Prose(f"{record_layer.function}: {record_layer.shape_text}; {record_layer.rule_text}")
+    notes = map(Prose, record_layer.notes)
+    walk_page = steps_page(walk, lang, items=items, query_item=query_item)
+    page = Page(record_layer.name or record_layer.function, (heading, rule, *notes, *walk_page.blocks))
+    header = {
+        **place,
+        "name": record_layer.name,
+        "function": record_layer.function,
+        "query": query,
+        "key": walk.column + 1,
+    }
+    item_names = {"query_item": query_item, "items": items} if items else {}
+    return page, {**header, **item_names, "notes": record_layer.notes, **_numbers(walk)}
 
 
 def _as_json(matrices: "Matrices", walk: "Steps") -> dict[str, Any]:
@@ -291,16 +303,16 @@ def _numbers(walk: "Steps") -> dict[str, Any]:
     return {
         "allowed": walk.allowed.tolist(),
         "steps": [
-            {"name": each.name, "formula": each.formula, "axes": each.axes, "values": _finite(each.values.tolist())}
-            for each in walk.steps
+            {"name": step.name, "formula": step.formula, "axes": step.axes, "values": _finite(step.values.tolist())}
+            for step in walk.steps
         ],
     }
 
 
 def _finite(values: Any) -> Any:
-    """The numbers with null for those that JSON lacks: minus infinity, where a key is hidden."""
+    """The numbers, with null for infinity, which JSON lacks: the score of a hidden key is minus infinity."""
     if isinstance(values, list):
-        return [_finite(each) for each in values]
+        return [_finite(value) for value in values]
     return values if math.isfinite(values) else None
 
 
@@ -315,12 +327,13 @@ def _exercise(
     names = {"query": matrices.query_items[walk.row], "key": matrices.items[walk.column]}
     numbers = matrices_blocks(matrices, lang, whole=True)
     show(Page("", (*numbers, Prose(phrase("intro", lang, **names)))), console, plain=plain)
-    asked = blanks(matrices, walk, **parts)
-    right = first = shown = 0
+    exercise_blanks = blanks(matrices, walk, **parts)
+    right = right_at_once = revealed = 0
     answer = ""
-    for place, blank in enumerate(asked, start=1):
+    count = len(exercise_blanks)
+    for position, blank in enumerate(exercise_blanks, start=1):
         name = phrase(blank.name, lang)
-        typer.echo("\n" + phrase("ask", lang, number=place, count=len(asked), name=name, formula=blank.formula))
+        typer.echo("\n" + phrase("ask", lang, number=position, count=count, name=name, formula=blank.formula))
         tries = 0
         while (answer := _answer()) not in ("q", "?"):
             tries += 1
@@ -328,14 +341,14 @@ def _exercise(
             typer.echo(visible(phrase(verdict, lang, **names)))
             if verdict == "right":
                 right += 1
-                first += tries == 1
+                right_at_once += tries == 1
                 break
         if answer == "?":
-            shown += 1
+            revealed += 1
             typer.echo(phrase("answer", lang, value=number(blank.value)))
         if answer == "q":
             break
-    typer.echo("\n" + phrase("summary", lang, right=right, count=len(asked), first=first, shown=shown))
+    typer.echo("\n" + phrase("summary", lang, right=right, count=count, first=right_at_once, shown=revealed))
 
 
 def _answer() -> str:

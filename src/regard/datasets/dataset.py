@@ -26,7 +26,8 @@ class DatasetFile:
         size: the size in bytes.
         path: its path in the data set's folder; by default the last part of its URL.
         count: the number of files, if it is a folder; 0 if it is a file.
-        unpacked: whether checksum and size are those of the decompressed content, which can be compressed in many ways.
+        unpacked: whether checksum and size are those of the decompressed content; compressed files of the same content
+            may differ.
     """
 
     url: str | None
@@ -38,7 +39,7 @@ class DatasetFile:
 
     @property
     def filename(self) -> str:
-        """The file's name, with its folders inside the data set's folder."""
+        """The path of the file in the data set's folder."""
         return self.path or (self.url or "").rsplit("/", 1)[-1]
 
 
@@ -56,17 +57,18 @@ class Dataset:
         modality: what a source is: words (a sentence whose words have labels), text, sound, picture, vectors, molecule
             or graph.
         target_type: what a target is: "label", "number", "text", "sound", "items" (a label or a number for each item)
-            or "labels" (a 1 or 0 for each of several questions); or a mapping from the names of labels, if they differ.
+            or "labels" (a 1 or 0 for each of several questions). If it depends on the label: a mapping from the name of
+            each label to one of these.
         label: the name of the default label.
         labels: the names of all labels.
         read: the function that reads one split.
-        fold: the character folding (a name in `inputs.FOLDINGS`) after which the splits have the same spelling.
+        fold: the character folding (a name in `inputs.FOLDINGS`) that gives all splits the same spelling.
         files: the files by name; for a treebank, by split.
         folder: the name of the folder with its files; by default its own name.
         by_hand: how to get it, as a sentence, if it can't be downloaded.
         library: the library that contains it, in which case it has no files; "" for none.
         extra: the extra that installs the library.
-        questions: for "labels", the names of the questions; each may be a label of its own.
+        questions: for the target type "labels", the names of the questions; each of them may be one of `labels`, too.
     """
 
     name: str
@@ -99,12 +101,12 @@ class Dataset:
         return self.modality == "words"
 
     def target_type_of(self, label: str) -> str:
-        """What a target is, for the name of a label."""
+        """The type of the targets of a label: one of those in `target_type`."""
         return self.target_type if isinstance(self.target_type, str) else self.target_type[label]
 
 
 def files_at(url: str, **files: tuple[str, str, int]) -> Mapping[str, DatasetFile]:
-    """Files below one URL: for each name the path, the checksum and the size.
+    """The files below one URL, by name, from the path, the checksum and the size of each.
 
     Example:
         >>> files_at("https://example.org/data", test=("raw/test.en.gz", "6d1c", 5))["test"].url

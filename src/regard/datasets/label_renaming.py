@@ -45,7 +45,9 @@ def parse_label_names(text: str) -> dict[str, str]:
 
 
 def _malformed(text: str) -> ArgumentError:
-    return ArgumentError(f"`--labels` must be like 0=negative,1=positive, OLD=NEW for each label, but is {text!r:.60}.")
+    return ArgumentError(
+        f"`--labels` must be OLD=NEW for each label, such as 0=negative,1=positive, but is {text!r:.60}."
+    )
 
 
 def labels_of(examples: Iterable[Any]) -> list[str]:
@@ -56,11 +58,10 @@ def labels_of(examples: Iterable[Any]) -> list[str]:
         >>> labels_of([Example("good", "1"), Example("bad", "0"), Example("so so", None)])
         ['0', '1']
     """
-    found: set[str] = set()
-    for each in examples:
-        targets = _targets(each)
-        found.update(target for target in targets if isinstance(target, str))
-    return sorted(found)
+    labels: set[str] = set()
+    for example in examples:
+        labels.update(target for target in _targets(example) if isinstance(target, str))
+    return sorted(labels)
 
 
 def rename_labels(examples: Sequence[Any], names: Mapping[str, str]) -> list[Any]:
@@ -70,7 +71,8 @@ def rename_labels(examples: Sequence[Any], names: Mapping[str, str]) -> list[Any
 
     Example:
         >>> from regard.datasets.example import Example
-        >>> [each.target for each in rename_labels([Example("good", "1"), Example("bad", "0")], {"0": "negative"})]
+        >>> renamed = rename_labels([Example("good", "1"), Example("bad", "0")], {"0": "negative"})
+        >>> [example.target for example in renamed]
         ['1', 'negative']
     """
     return [_renamed(example, names) for example in examples]
@@ -89,16 +91,16 @@ def check_label_names(names: Mapping[str, str], labels: Sequence[str], given: ob
     """
     if not labels:
         raise ArgumentError(
-            f"`--labels` must be left out for {given}, whose targets are no labels but numbers, texts or questions."
+            f"`--labels` must be left out for {given}, whose targets aren't labels but numbers, texts or questions."
         )
     for label in names:
         if label not in labels:
             near = nearest(label, labels)
             hint = f" Did you mean {near!r}?" if near else ""
-            more = f", ... ({len(labels):,} labels)" if len(labels) > _MOST_LISTED else ""
+            omitted = f", ... ({len(labels):,} labels)" if len(labels) > _MOST_LISTED else ""
             raise ArgumentError(
                 f"`--labels` must have labels of {given} on the left, which are "
-                f"{', '.join(labels[:_MOST_LISTED])}{more}, but has {label!r:.60}.{hint}"
+                f"{', '.join(labels[:_MOST_LISTED])}{omitted}, but has {label!r:.60}.{hint}"
             )
 
 

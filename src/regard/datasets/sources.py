@@ -26,9 +26,9 @@ from regard.inputs.lines import ErrorHandler, raise_error
 
 __all__ = ["FORMATS", "DataSource", "KnownDataset", "find_source", "match_source"]
 
-_CONLLU = (".conllu",)
-_COLUMN = "upos"
-_EXAMPLES = (*TABLES, *VECTORS)
+_TREEBANK_SUFFIXES = (".conllu",)
+_TREEBANK_LABEL = "upos"
+_EXAMPLE_SUFFIXES = (*TABLES, *VECTORS)
 
 
 class DataSource:
@@ -36,9 +36,9 @@ class DataSource:
 
     Attributes:
         name: its name, for messages.
-        path: the file or folder of a user's own.
+        path: the user's own file or folder; a known data set has no path.
         label: the default label; None if the files determine it.
-        fold: the character folding (a name in `inputs.FOLDINGS`) after which the splits have the same spelling.
+        fold: the character folding (a name in `inputs.FOLDINGS`) that gives all splits the same spelling.
         is_treebank: whether its examples are sentences whose words have labels.
         dataset: its entry in `DATASETS`; None for a user's own files.
     """
@@ -52,12 +52,12 @@ class DataSource:
 
     @property
     def has_columns(self) -> bool:
-        """Whether it is a table, of which columns can be chosen."""
+        """Whether it is a table, whose columns can be chosen."""
         return False
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that have files; empty if any split reads all of it, as of a single file.
+        """The splits that have files of their own; empty if every split has all examples, as of a single file.
 
         Raises:
             DataError: there are no files, or two for one split.
@@ -122,22 +122,24 @@ class KnownDataset(DataSource):
     ) -> Iterable[Any]:
         if label is not None and label not in self._known.labels:
             raise UnknownNameError("label", label, self._known.labels)
-        # What is broken in its files is known, and skipped.
+        # Its broken lines are known: they are skipped without an error.
         return self._known.read(self.fetch(), split, label or self._known.label, handler or (lambda _: None))
 
 
 class _OwnFiles(DataSource):
     """A user's own file or folder."""
 
-    def __init__(self, given: str | Path):
-        self.given, self.path = given, Path(given)
+    def __init__(self, given_path: str | Path):
+        # As given, the path is for messages.
+        self.given_path, self.path = given_path, Path(given_path)
         self.name = self.path.name
 
     def _check_no_label(self, label: str | None) -> None:
         if label is not None:
             raise ArgumentError(
-                f"`label` must be None for {self.given}, whose columns or folders say it, but is {label!r:.60}. "
-                f"Another column: --column label={label}; from Python: columns={{'label': {label!r:.60}}}."
+                f"`label` must be None for {self.given_path}, whose columns or folders give the label, but is "
+                f"{label!r:.60}. To take another column: --column label={label}; from Python: "
+                f"columns={{'label': {label!r:.60}}}."
             )
 
 
@@ -163,14 +165,18 @@ class GraphFolder(_OwnFiles):
 class Treebank(_OwnFiles):
     """A CoNLL-U file, or a folder with one for each split."""
 
-    def __init__(self, given: str | Path):
-        super().__init__(given)
-        self.label, self.is_treebank = _COLUMN, True
+    def __init__(self, given_path: str | Path):
+        super().__init__(given_path)
+        self.label, self.is_treebank = _TREEBANK_LABEL, True
 
     @staticmethod
     def matches(path: Path) -> bool:
         """Whether a path has this format."""
-        return bool(_files_in(path, _CONLLU)) if path.is_dir() else path.exists() and file_format(path) == ".conllu"
+        return (
+            bool(_files_in(path, _TREEBANK_SUFFIXES))
+            if path.is_dir()
+            else path.exists() and file_format(path) == ".conllu"
+        )
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -178,7 +184,7 @@ class Treebank(_OwnFiles):
 
     @property
     def files(self) -> Mapping[str, Path]:
-        return _split_files(self.path, _CONLLU) if self.path.is_dir() else dict.fromkeys(SPLITS, self.path)
+        return _split_files(self.path, _TREEBANK_SUFFIXES) if self.path.is_dir() else dict.fromkeys(SPLITS, self.path)
 
     def _read(
         self, split: str, label: str | None, columns: ColumnNames | None, handler: ErrorHandler | None
@@ -187,9 +193,9 @@ class Treebank(_OwnFiles):
         if split not in files:
             raise DataError(
                 f"it has no file for the split {split!r}: none named like {split}.conllu or en-{split}.conllu.",
-                path=self.given,
+                path=self.given_path,
             )
-        return read_sentences(files[split], label or _COLUMN, _COLUMN, on_error=handler)
+        return read_sentences(files[split], label or _TREEBANK_LABEL, _TREEBANK_LABEL, on_error=handler)
 
 
 class ExampleFiles(_OwnFiles):
@@ -199,8 +205,8 @@ class ExampleFiles(_OwnFiles):
     def matches(path: Path) -> bool:
         """Whether a path has this format."""
         if not path.is_dir():
-            return path.exists() and file_format(path) in _EXAMPLES
-        return bool(_files_in(path, _EXAMPLES)) or any(
+            return path.exists() and file_format(path) in _EXAMPLE_SUFFIXES
+        return bool(_files_in(path, _EXAMPLE_SUFFIXES)) or any(
             member.is_dir() and not member.name.startswith(".") for member in path.iterdir()
         )
 
@@ -233,9 +239,9 @@ class ExampleFiles(_OwnFiles):
 
     @property
     def _parts(self) -> dict[str, Path]:
-        """The file or the folder of each split of a folder; empty if any split reads all of it."""
-        if _files_in(self.path, _EXAMPLES):
-            return _split_files(self.path, _EXAMPLES)
+        """The file or the folder of each split of a folder; empty if every split has all examples."""
+        if _files_in(self.path, _EXAMPLE_SUFFIXES):
+            return _split_files(self.path, _EXAMPLE_SUFFIXES)
         parts = {split: self.path / split for split in SPLITS if (self.path / split).is_dir()}
         return parts if "train" in parts else {}
 
@@ -249,7 +255,7 @@ def match_source(name_or_path: str | Path) -> DataSource | None:
     if str(name_or_path) in DATASETS:
         return KnownDataset(DATASETS[str(name_or_path)])
     path = Path(name_or_path)
-    return next((form(name_or_path) for form in FORMATS if form.matches(path)), None)
+    return next((own_files(name_or_path) for own_files in FORMATS if own_files.matches(path)), None)
 
 
 def find_source(name_or_path: str | Path) -> DataSource:
@@ -272,37 +278,39 @@ def find_source(name_or_path: str | Path) -> DataSource:
     return source
 
 
-def no_columns(given: str | Path) -> ArgumentError:
+def no_columns(name_or_path: str | Path) -> ArgumentError:
     """The error for columns of something that isn't a table."""
     return ArgumentError(
-        f"`columns` (--column) must be left out for {given}, but are there: only a table of your own "
+        f"`columns` (--column) must be left out for {name_or_path}, but are there: only a table of your own "
         f"({', '.join(TABLES)}) has columns to name."
     )
 
 
-def _not_found(given: str | Path) -> RegardError:
+def _not_found(name_or_path: str | Path) -> RegardError:
     """The error for a name or a path that isn't a data source."""
-    path = Path(given)
+    path = Path(name_or_path)
     if path.is_dir():
-        return _no_files(path, _CONLLU)
+        return _no_files(path, _TREEBANK_SUFFIXES)
     if path.exists():
         if file_suffix(path) == ".txt" and file_format(path) == ".txt":
             return DataError(
-                f"it is a .txt file, in which this was looked for: {KNOWN_FORMATS}. It has none of these. Save it as a "
-                "table whose first line names the columns, such as text and label.",
+                f"it is a .txt file, but has none of the known formats: {KNOWN_FORMATS}. Save it as a table whose "
+                "first line names the columns, such as text and label.",
                 path=path,
             )
-        return DataError(f"its name must end in .conllu, or, of examples, in {' or '.join(_EXAMPLES)}.", path=path)
-    if isinstance(given, Path) or looks_like_path(given):
-        hint = "".join(f" Did you mean {near}?" for near in similar_paths(given))
-        return DataError(f"there is no such file or folder.{hint}", path=given)
+        return DataError(
+            f"its name must end in .conllu, or for examples in {' or '.join(_EXAMPLE_SUFFIXES)}.", path=path
+        )
+    if isinstance(name_or_path, Path) or looks_like_path(name_or_path):
+        hint = "".join(f" Did you mean {near}?" for near in similar_paths(name_or_path))
+        return DataError(f"there is no such file or folder.{hint}", path=name_or_path)
     known = [*DATASETS, "a path to a .conllu file or a folder of them"]
-    return UnknownNameError("data", given, known, similar_paths(given))
+    return UnknownNameError("data", name_or_path, known, similar_paths(name_or_path))
 
 
 def _no_files(folder: Path, suffixes: tuple[str, ...]) -> DataError:
-    kind = suffixes[0]
-    return DataError(f"it has no file named like train{kind}, en-dev{kind} or Test{kind}.", path=folder)
+    suffix = suffixes[0]
+    return DataError(f"it has no file named like train{suffix}, en-dev{suffix} or Test{suffix}.", path=folder)
 
 
 def _files_in(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
@@ -315,23 +323,26 @@ def _files_in(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
 
 
 def _split_files(folder: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
-    """The file of each split in a folder. The split must be a separate word: "latest-train" isn't a test file."""
+    """The file of each split in a folder.
+
+    The split is a separate word of the file's name: "latest-train" isn't a test file.
+    """
     files: dict[str, Path] = {}
     candidates = _files_in(folder, suffixes)
     for split in SPLITS:
-        named = [
+        matching = [
             path for path in candidates if re.search(rf"(?<![^\W\d_]){split}(?![^\W\d_])", path.stem, re.IGNORECASE)
         ]
-        if len(named) > 1:
+        if len(matching) > 1:
             raise DataError(
                 f"a folder must have one file for the split {split!r}, but has "
-                f"{', '.join(file.name for file in named)}. Name the file instead.",
+                f"{', '.join(file.name for file in matching)}. Name the file instead.",
                 path=folder,
             )
-        if named and named[0] in files.values():
-            raise DataError("its name holds the names of two splits. Name it after one.", path=named[0])
-        if named:
-            files[split] = named[0]
+        if matching and matching[0] in files.values():
+            raise DataError("its name holds the names of two splits. Name it after one.", path=matching[0])
+        if matching:
+            files[split] = matching[0]
     if not files:
         raise _no_files(folder, suffixes)
     return files

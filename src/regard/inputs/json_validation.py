@@ -1,4 +1,4 @@
-"""Validation of saved JSON before objects are made of it."""
+"""Validation of saved JSON, before objects are built from it."""
 
 from collections.abc import Collection
 from dataclasses import fields
@@ -12,13 +12,13 @@ __all__ = ["check_types", "checked_list", "checked_names"]
 def checked_names(
     what: str, saved: Any, names: Collection[str], *, required: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """The saved JSON object, after checking that it has these keys and no others.
+    """The saved JSON object, after checking that its keys are known and that none is missing.
 
     Args:
-        what: the name of what was saved, for the error.
+        what: the name of the saved value, for the error.
         saved: the JSON value.
         names: the known keys.
-        required: those that must be there; by default all.
+        required: the keys that must be there; by default all known keys.
 
     Raises:
         UnknownNameError: an unknown key.
@@ -57,7 +57,7 @@ def checked_list(what: str, saved: Any, of: type) -> tuple[Any, ...]:
 
 
 def check_types(settings: Any) -> None:
-    """Check that each field of a dataclass of integers, booleans and strings has the type of its default.
+    """Check that each field of a dataclass has the type of its default: an integer, a boolean or a string.
 
     Raises:
         ArgumentError: a field has another type.
@@ -71,7 +71,7 @@ def check_types(settings: Any) -> None:
     """
     for field in fields(settings):
         value = getattr(settings, field.name)
-        # `type` instead of isinstance, because True is an int.
+        # `type` and not isinstance, for which True is an int.
         if type(value) is not type(field.default):
             wanted = {int: "an integer", bool: "true or false", str: "a string"}[type(field.default)]
             raise ArgumentError(f"`{field.name}` must be {wanted}, but is {value!r:.60}.")

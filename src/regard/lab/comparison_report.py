@@ -36,9 +36,9 @@ def comparison_page(
         study, runs: the last round.
         rounds: the rounds before it.
         winner: the name of the best candidate.
-        test: the scores on test of the winner and the default, by seed.
+        test: the scores on test of the winner and the default, one for each seed.
         name: the name of the data.
-        notes: sentences on how the candidates differ, beside their names.
+        notes: sentences that say how the candidates differ, in addition to their names.
         all_runs: include the table of every run of the last round.
     """
     measure = study.measures[0]
@@ -46,19 +46,24 @@ def comparison_page(
     blocks: list[Block] = [
         Prose(_of_dev(study, runs, winner)),
         *([Prose(_of_test(measure, test, winner))] if test else []),
-        *(Prose(each) for each in notes),
+        *(Prose(note) for note in notes),
     ]
     last = report(study, runs, all_runs=all_runs)
-    # The study's own verdicts are in the table of differences.
+    # Its first blocks are the verdicts on the claims, which the table of differences shows, too.
     blocks += last.blocks[len(study.claims) :]
     for number, (rung, scores, kept) in enumerate(rounds, start=1):
         seeds = "" if rung.seeds == 1 else f", {counted(rung.seeds, 'seed')}"
         blocks.append(Heading(f"Round {number}: {counted(rung.epochs, 'epoch')}{seeds}"))
-        sound = {each: score for each, score in scores.items() if score is not None}
-        best = sorted(sound, key=lambda each: sound[each] if measure.falls else -sound[each])
+        finite = {candidate: score for candidate, score in scores.items() if score is not None}
+        best_first = sorted(finite, key=finite.__getitem__, reverse=not measure.falls)
+        diverged = [candidate for candidate in scores if candidate not in finite]
         rows = tuple(
-            (each, value_text(measure, sound[each]) if each in sound else "diverged", "yes" if each in kept else "")
-            for each in (*best, *(each for each in scores if each not in sound))
+            (
+                candidate,
+                value_text(measure, finite[candidate]) if candidate in finite else "diverged",
+                "yes" if candidate in kept else "",
+            )
+            for candidate in (*best_first, *diverged)
         )
         blocks.append(Table(("candidate", f"dev {measure.name}", "goes on"), rows, ("left", "right", "left")))
     return Page(f"Comparison of {counted(count, 'recipe')} on {name}", tuple(blocks))
@@ -66,32 +71,32 @@ def comparison_page(
 
 def _of_dev(study: Study, runs: Sequence[Run], winner: str) -> str:
     measure = study.measures[0]
-    own = [value for run in runs if run.variant == winner and (value := run.value(measure.name)) is not None]
-    said = f"The best on dev is {winner}: {measure.name} {value_text(measure, statistics.fmean(own))}."
-    found = next((each for each in verdicts(study, runs) if each.claim.first == winner), None)
-    if found is None:
-        return f"{said} No other recipe is better than the default."
-    if not found.answer:
-        return f"{said} {found.sentence}"
-    sure = {"yes": "It is better than the default", "no": "It isn't better than the default"}
-    return f"{said} {sure.get(found.answer, 'It may be no better than the default')}: {found.sentence}"
+    values = [value for run in runs if run.variant == winner and (value := run.value(measure.name)) is not None]
+    best = f"The best on dev is {winner}: {measure.name} {value_text(measure, statistics.fmean(values))}."
+    verdict = next((verdict for verdict in verdicts(study, runs) if verdict.claim.first == winner), None)
+    if verdict is None:
+        return f"{best} No other recipe is better than the default."
+    if not verdict.answer:
+        return f"{best} {verdict.sentence}"
+    clear_answers = {"yes": "It is better than the default", "no": "It isn't better than the default"}
+    return f"{best} {clear_answers.get(verdict.answer, 'It may be no better than the default')}: {verdict.sentence}"
 
 
 def _of_test(measure: Measure, test: Mapping[str, Sequence[float | None]], winner: str) -> str:
     means = {
-        name: value_text(measure, statistics.fmean(known))
+        name: value_text(measure, statistics.fmean(finite))
         for name, scores in test.items()
-        if (known := [each for each in scores if each is not None])
+        if (finite := [score for score in scores if score is not None])
     }
     sign = -1 if measure.falls else 1
     pairs = zip(test[winner], test["default"], strict=True)
-    both = [sign * (a - b) for a, b in pairs if a is not None and b is not None]
-    if winner == "default" or not both:
+    gains = [sign * (score - default) for score, default in pairs if score is not None and default is not None]
+    if winner == "default" or not gains:
         return f"On test, read once: {measure.name} {means[winner]}."
-    found = difference(both)
+    gain = difference(gains)
     return (
         f"On test, read once: {measure.name} {means[winner]}, the default {means['default']} "
-        f"({'lower by' if measure.falls else 'higher by'} {amount_text(measure, found.mean)}, 95 % interval "
-        f"{interval_text(measure, found)} over "
-        f"{counted(found.count, 'seed')})."
+        f"({'lower by' if measure.falls else 'higher by'} {amount_text(measure, gain.mean)}, 95 % interval "
+        f"{interval_text(measure, gain)} over "
+        f"{counted(gain.count, 'seed')})."
     )

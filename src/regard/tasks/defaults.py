@@ -1,4 +1,4 @@
-"""The default recipe: chosen by the kind of the examples and their number."""
+"""The default recipe, chosen by the kind of the examples and their number."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ __all__ = ["default_recipe", "inputs_of", "inputs_of_modality", "sized", "task_o
 _SAMPLE = 64
 """The number of examples, evenly spread, whose sizes are measured."""
 _UPDATES = 2000
-"""The number of updates in all. Fewer examples get more epochs for it, at most `Task.most_epochs`."""
+"""The number of updates to aim at. If there are few examples, it takes more epochs: at most `Task.most_epochs`."""
 
 
 def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: str | None = None) -> Recipe:
@@ -45,16 +45,18 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         task = task_of(pairs)
     elif task not in TASKS:
         raise UnknownNameError("task", task, TASKS)
-    kinds = inputs_of(pairs)
-    if input is not None and input not in kinds:
-        raise UnknownNameError("input", input, kinds)
+    possible_inputs = inputs_of(pairs)
+    if input is not None and input not in possible_inputs:
+        raise UnknownNameError("input", input, possible_inputs)
     if input is None:
-        usual = TASKS[task].text_source
-        input = usual if INPUTS[kinds[0]].is_text and usual in kinds else kinds[0]
+        text_input = TASKS[task].text_source
+        input = (
+            text_input if INPUTS[possible_inputs[0]].is_text and text_input in possible_inputs else possible_inputs[0]
+        )
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
     kind = INPUTS[input]
-    for more in (kind.defaults, TASKS[task].defaults(input)):
-        settings = {**settings, **more, "input": {**settings["input"], **more.get("input", {})}}
+    for defaults in (kind.defaults, TASKS[task].defaults(input)):
+        settings = {**settings, **defaults, "input": {**settings["input"], **defaults.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
     settings["input"] |= kind.fitted(pairs)
     return sized(Recipe.from_json(settings), pairs)
@@ -73,8 +75,8 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
     task = TASKS[recipe.task.kind]
     batch_items = int(min(recipe.batch_items, max(items / task.batches, 2 * max(lengths), 64)))
-    updates = max(1.0, items / batch_items)
-    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe.input.kind), _UPDATES / updates)))
+    updates_per_epoch = max(1.0, items / batch_items)
+    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe.input.kind), _UPDATES / updates_per_epoch)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
     patience = max(recipe.patience, epochs) if epochs > recipe.epochs else recipe.patience
     return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
@@ -91,7 +93,7 @@ def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:
 
 
 def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
-    """The kinds of source that these sources may be, names in `INPUTS`, the default first.
+    """The kinds of source that may read these sources, names in `INPUTS`, the default first.
 
     Example:
         >>> from pathlib import Path
@@ -99,7 +101,7 @@ def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
         (('words', 'texts', 'molecules'), ('pictures',))
     """
     source = pairs[0][0] if pairs else ""
-    # What no kind reads is refused by the kinds for texts, which say what they read.
+    # If no kind reads them, the kinds for texts are returned: those refuse them, and say what they read.
     return _by_rank({name: kind.suits(source) for name, kind in INPUTS.items()}) or inputs_of([])
 
 

@@ -1,4 +1,4 @@
-"""The figure of a command: one source or one chart, drawn at the end into one file, whose ending says the format."""
+"""The figure of a command: one source or one chart, drawn at the end. The ending of the file names its format."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,12 @@ __all__ = ["FigureFile"]
 
 
 class FigureFile:
-    """A figure that is drawn of the first source, or of a chart.
+    """A file with a figure of the first source, or of a chart.
 
     Args:
         path: the file to write, which ends in .png, .svg or .pdf.
         view: the name of the view; None: the first that can be drawn.
-        force: whether to overwrite a file that isn't such a figure.
+        force: whether to overwrite a file that isn't a figure of regard's.
         sources: the number of sources; 0 if it isn't known yet.
 
     Raises:
@@ -42,7 +42,7 @@ class FigureFile:
         self.path, self.view, self.force = path, view, force
         self._check()
         check_folder("--figure", path)
-        # Before the work, which would otherwise be lost.
+        # Required now: at the end, an error would lose the work.
         require("matplotlib", extra="figures")
         self._record: Record | None = None
         self._sources = 0
@@ -52,10 +52,10 @@ class FigureFile:
         self._sources += 1
         self._record = self._record or record
 
-    def save(self, drawn: Any) -> None:
-        """Write a figure that is drawn already, atomically, and print its name."""
+    def save(self, figure: Any) -> None:
+        """Write a figure that was drawn elsewhere, atomically, and print the file's name."""
         self._check()
-        write_figure(drawn, self.path)
+        write_figure(figure, self.path)
         typer.echo(f"Wrote {self.path}.", err=True)
 
     def _check(self) -> None:
@@ -64,7 +64,7 @@ class FigureFile:
     def write(
         self, origin: str, *, layer: int | None = None, head: int | None = None, query: int | None = None
     ) -> None:
-        """Write the file atomically, and print its name.
+        """Draw the first source, write the file atomically, and print its name.
 
         Args:
             origin: where the sources come from.
@@ -77,13 +77,13 @@ class FigureFile:
         if record is None:
             raise ArgumentError(f"`--figure` draws a source, but {origin} has none.")
         if not record.items or not (record.layers or record.pooling):
-            why = f"{record.model} attends to none" if record.items else f"there is no {record.noun} in it"
+            why = f"{record.model} attends to nothing" if record.items else f"there is no {record.noun} in it"
             raise ArgumentError(f"`--figure` draws what was attended to, but {why}. Leave it out.")
         # Checked again, because the command may have written another file of this name.
         self._check()
         save_figure(record, self.path, self.view, layer=layer, head=head, query=query)
-        first = f", of the first source of {origin}" if self._sources > 1 else ""
-        typer.echo(f"Wrote {self.path}{first}.", err=True)
+        which_source = f", of the first source of {origin}" if self._sources > 1 else ""
+        typer.echo(f"Wrote {self.path}{which_source}.", err=True)
 
     def write_chart(self, charts: "Sequence[Chart]") -> None:
         """Write the first chart of a report atomically, and print the file's name.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["HtmlPage"]
 
 # A page with many more sources takes a browser seconds to open.
-_MOST = 50
+_MOST_SOURCES = 50
 
 
 class HtmlPage:
@@ -24,7 +24,7 @@ class HtmlPage:
 
     Args:
         path: the file to write.
-        force: whether to overwrite a file that isn't such a page.
+        force: whether to overwrite a file that isn't a page of regard's.
         sources: the number of sources; 0 if it isn't known yet.
         option: the option that names the file.
 
@@ -33,9 +33,9 @@ class HtmlPage:
     """
 
     def __init__(self, path: str, *, force: bool = False, sources: int = 0, option: str = "--html"):
-        if sources > _MOST:
+        if sources > _MOST_SOURCES:
             raise ArgumentError(
-                f"`{option}` takes up to {_MOST} sources, but there are {sources}. Give fewer, or leave it out."
+                f"`{option}` takes up to {_MOST_SOURCES} sources, but there are {sources}. Give fewer, or leave it out."
             )
         self.path, self.force, self._option = path, force, option
         self._check()
@@ -48,12 +48,12 @@ class HtmlPage:
         """Add the view of one source; sources beyond the limit are ignored.
 
         Args:
-            page: what can be read without a script.
-            heading: whether the source has a heading there.
-            record: what the live page draws from; None: it has nothing to draw.
+            page: the view, as it is read without a script.
+            heading: whether the title of `page` becomes a heading.
+            record: what the live page draws; None: nothing.
         """
         self.pages += 1
-        if self.pages > _MOST:
+        if self.pages > _MOST_SOURCES:
             return
         self.blocks += [*([Heading(page.title)] if heading else []), *page.blocks]
         if record is not None and (record.layers or record.pooling is not None):
@@ -80,10 +80,10 @@ class HtmlPage:
             language: the language of the page's own words, as a BCP 47 tag.
             layer, head, query: what is shown first, as `live_page` takes them.
         """
-        first = f", with the first {_MOST} sources of {origin}" if self.pages > _MOST else ""
+        which_sources = f", with the first {_MOST_SOURCES} sources of {origin}" if self.pages > _MOST_SOURCES else ""
         page = Page(title, tuple(self.blocks))
         if not self.records:
-            self.save(as_html(page, language=language), first)
+            self.save(as_html(page, language=language), which_sources)
             return
         from regard.cli.output.console import progress_of
         from regard.inspection import live_page
@@ -100,7 +100,7 @@ class HtmlPage:
                 query=query,
                 progress=progress,
             )
-        self.save(text, first)
+        self.save(text, which_sources)
 
     def write_comparison(
         self,
@@ -119,24 +119,24 @@ class HtmlPage:
         from regard.cli.output.console import progress_of
         from regard.inspection import live_page
 
-        own, other = records
+        record, other = records
         with progress_of("making the page") as progress:
-            text = live_page(own, titles, against=other, layer=layer, head=head, query=query, progress=progress)
+            text = live_page(record, titles, against=other, layer=layer, head=head, query=query, progress=progress)
         self.save(text)
 
-    def save(self, text: str, what: str = "") -> None:
+    def save(self, text: str, remark: str = "") -> None:
         """Write a document atomically, and print the name of its file.
 
         Args:
             text: the document.
-            what: what else is said of it.
+            remark: what is printed after the name.
         """
         from regard.files import write_text
 
         # Checked again, because the command may have written another file of this name, such as a sound.
         self._check()
         write_text(self.path, text)
-        typer.echo(f"Wrote {self.path}{what}.", err=True)
+        typer.echo(f"Wrote {self.path}{remark}.", err=True)
 
 
 def _is_page(path: Path) -> bool:

@@ -31,7 +31,8 @@ def read_planetoid(
     All splits have the same graph (transductive learning): in training the nodes of test are visible, but not their
     labels. The nodes of train come first, and the next 500 are dev. Those of test are listed in the file test.index,
     which gives the positions of their vectors. A number that is missing in test.index is a node without data (CiteSeer
-    has 15): its vector is zeros, and it has no label and no split. Every edge has both directions, once.
+    has 15): its vector is zeros, and it has no label and no split. Every edge is there in both
+    directions, each once.
 
     Args:
         folder: the folder of the files ind.NAME.x, ...
@@ -47,31 +48,44 @@ def read_planetoid(
         section 5.1.
     """
     folder = Path(folder)
-    read: dict[str, Any] = {part: read_safe_pickle(folder / f"ind.{name}.{part}") for part in PLANETOID_FILES[:-1]}
-    index = folder / f"ind.{name}.test.index"
-    test = np.array([_node(line, index, number) for number, line in read_lines(index) if line.strip()], dtype=np.int64)
-    first, given = len(read["allx"]), len(read["tx"])
+    parts: dict[str, Any] = {part: read_safe_pickle(folder / f"ind.{name}.{part}") for part in PLANETOID_FILES[:-1]}
+    index_path = folder / f"ind.{name}.test.index"
+    test_nodes = np.array(
+        [_node(line, index_path, number) for number, line in read_lines(index_path) if line.strip()], dtype=np.int64
+    )
+    first_test, test_count = len(parts["allx"]), len(parts["tx"])
     # The graph contains all nodes, including those that are missing in test.index.
-    nodes = max(first + given, len(read["graph"]))
-    if len({*test.tolist()}) != given or len(test) != given or not all(first <= node < nodes for node in test.tolist()):
-        wanted = f"{given} different numbers from {first} to {nodes - 1}"
-        raise DataError(f"it must hold {wanted}, a line each, as many as there are nodes of test.", path=index)
-    known, labelled = (np.concatenate([read[f"all{part}"], read[f"t{part}"]]) for part in "xy")
-    if len(known) != len(labelled) or labelled.shape[1:] != read["y"].shape[1:]:
-        raise DataError(f"its files have {len(known)} vectors, but {len(labelled)} labels.", path=folder)
-    # Row i of tx is the node of line i of test.index; a node that no file has stays zeros.
-    rows = np.concatenate([np.arange(first), test])
-    vectors = np.zeros((nodes, known.shape[1]), dtype=np.float32)
-    labels = np.zeros((nodes, labelled.shape[1]), dtype=labelled.dtype)
-    vectors[rows], labels[rows] = known, labelled
-    trained = len(read["y"])
-    members = {"train": range(trained), "dev": range(trained, trained + _DEV), "test": test.tolist()}
-    in_split = {*members[split]}
+    node_count = max(first_test + test_count, len(parts["graph"]))
+    if (
+        len({*test_nodes.tolist()}) != test_count
+        or len(test_nodes) != test_count
+        or not all(first_test <= node < node_count for node in test_nodes.tolist())
+    ):
+        raise DataError(
+            f"it must hold the {test_count} nodes of test: different numbers from {first_test} to {node_count - 1}, "
+            "one in each line.",
+            path=index_path,
+        )
+    read_vectors, read_labels = (np.concatenate([parts[f"all{letter}"], parts[f"t{letter}"]]) for letter in "xy")
+    if len(read_vectors) != len(read_labels) or read_labels.shape[1:] != parts["y"].shape[1:]:
+        raise DataError(f"its files have {len(read_vectors)} vectors, but {len(read_labels)} labels.", path=folder)
+    # Row i of tx belongs to the node in line i of test.index. A node without data keeps its zeros.
+    read_nodes = np.concatenate([np.arange(first_test), test_nodes])
+    vectors = np.zeros((node_count, read_vectors.shape[1]), dtype=np.float32)
+    labels = np.zeros((node_count, read_labels.shape[1]), dtype=read_labels.dtype)
+    vectors[read_nodes], labels[read_nodes] = read_vectors, read_labels
+    train_count = len(parts["y"])
+    nodes_of = {
+        "train": range(train_count),
+        "dev": range(train_count, train_count + _DEV),
+        "test": test_nodes.tolist(),
+    }
+    in_split = {*nodes_of[split]}
     names = classes or tuple(str(number) for number in range(labels.shape[1]))
     targets = tuple(
         names[int(row.argmax())] if node in in_split and row.any() else None for node, row in enumerate(labels)
     )
-    pairs = [(one, other) for one, others in read["graph"].items() for other in others if one != other]
+    pairs = [(node, other) for node, others in parts["graph"].items() for other in others if node != other]
     if any(type(node) is not int or not 0 <= node < len(vectors) for pair in pairs for node in pair):
         raise DataError("an edge leads to a node that isn't there.", path=folder / f"ind.{name}.graph")
     edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T

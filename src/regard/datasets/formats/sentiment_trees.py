@@ -26,8 +26,8 @@ def read_phrases(
     Args:
         path: the file, with one sentence in each line.
         sentences: whether to return complete sentences only.
-        on_error: called for each line whose brackets don't match, which is then skipped; by default it raises the
-            error.
+        on_error: called with the error of each line whose brackets don't match; the line is then skipped. By default
+            it raises the error.
 
     Raises:
         DataError: brackets that don't match.
@@ -49,8 +49,9 @@ def read_phrases(
         words: list[str] = []
         phrases: list[Example[str, str]] = []
         opened: list[tuple[int, int]] = []  # the sentiment of each open phrase, and the index of its first word
-        position, closed = 0, False
-        while position < len(line) and (token := _TOKEN.match(line, position)) and not (closed and token[0] != " "):
+        position, complete = 0, False
+        # After the bracket that completes the tree, there may be only spaces.
+        while position < len(line) and (token := _TOKEN.match(line, position)) and not (complete and token[0] != " "):
             position = token.end()
             if token[1]:
                 opened.append((int(token[1]), len(words)))
@@ -58,14 +59,14 @@ def read_phrases(
                 words.append(token[2].lower())
             elif token[0] == ")" and opened and opened[-1][1] < len(words):
                 degree, start = opened.pop()
-                closed = not opened
-                if closed or not sentences:
+                complete = not opened
+                if complete or not sentences:
                     phrases.append(Example(" ".join(words[start:]), DEGREES[degree]))
             elif token[0] != " ":
                 position -= 1
                 break
-        if position < len(line) or not closed:
-            wrong = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {position + 1} on."
-            on_error(DataError(wrong, path=path, line=number))
+        if position < len(line) or not complete:
+            message = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {position + 1} on."
+            on_error(DataError(message, path=path, line=number))
         else:
             yield from phrases

@@ -24,10 +24,10 @@ FEATURES = ("samples", "filterbank", "mfcc")
 LOUDEST = 25.0
 """The maximum log power of a filter, at any sampling rate."""
 
-_FLOOR = 1e-10  # power; about the rounding error of 16 bits in a filter, so that the logarithm of silence is finite
+_FLOOR = 1e-10  # the least power, to keep the logarithm of silence finite; about the rounding error of 16 bits
 _MOST_TOP_DB = 200
-_LEAST_SPREAD = 1e-5  # a smaller standard deviation counts as 0: the step of 16 bits is 3e-5
-_AT_ONCE = 6000  # frames that are transformed at once; spectra are wide, and a recording may last for hours
+_LEAST_SPREAD = 1e-5  # the least standard deviation to divide by; the step of 16 bits is 3e-5
+_FRAMES_AT_ONCE = 6000  # transformed at once; spectra are wide, and a recording may last for hours
 _RATES = range(2_000, 192_001, 400)
 
 
@@ -95,11 +95,11 @@ class SpeechFrames(Saved):
                 f"`rate` must be a multiple of 400 from {_RATES[0]:,} to {_RATES[-1]:,}, so that 10 ms and 25 ms are "
                 f"integer numbers of samples, but is {self.rate}. Sounds of any rate are resampled; take {nearest}."
             )
-        most = min(128, self.rate // 50)
-        if not 1 <= self.filters <= most:
+        most_filters = min(128, self.rate // 50)
+        if not 1 <= self.filters <= most_filters:
             raise ArgumentError(
-                f"`filters` must be from 1 to {most} at {self.rate} Hz (of more, some would be empty), but is "
-                f"{self.filters}."
+                f"`filters` must be from 1 to {most_filters} at {self.rate} Hz (with more, some would be empty), "
+                f"but is {self.filters}."
             )
         if self.features == "mfcc" and not 1 <= self.coefficients <= self.filters:
             raise ArgumentError(
@@ -154,18 +154,19 @@ class SpeechFrames(Saved):
             return torch.zeros(0, self.width, device="cpu")
         if warp != 1 and self.features == "samples":
             raise ArgumentError(
-                f"`warp` is for features 'filterbank' and 'mfcc'; of 'samples' it must be 1, not {warp}."
+                f"`warp` is for features 'filterbank' and 'mfcc'; for 'samples' it must be 1, not {warp}."
             )
         samples = resample(Sound(sound.mono[None], sound.rate), self.rate).samples[0].float().cpu()
         if self.features == "samples" and self.normalise:
             samples = _normalised(samples[:, None])[:, 0]
         overlap = self.window - self.step
-        after = count * self.step + overlap // 2 - len(samples)
-        windows = pad(samples, (overlap // 2, after)).unfold(0, self.window, self.step)
+        zeros_before = overlap // 2
+        zeros_after = count * self.step + overlap // 2 - len(samples)
+        windows = pad(samples, (zeros_before, zeros_after)).unfold(0, self.window, self.step)
         if self.features == "samples":
             return windows.contiguous()
-        power = torch.cat([self._mel(part, warp) for part in windows.split(_AT_ONCE)])
-        vectors = self._log(power)
+        power = torch.cat([self._filter_power(part, warp) for part in windows.split(_FRAMES_AT_ONCE)])
+        vectors = self._log_power(power)
         if self.features == "mfcc":
             vectors = self._cepstra(vectors)
         return _normalised(vectors) if self.normalise else vectors
@@ -212,7 +213,7 @@ class SpeechFrames(Saved):
         """
         if self.features != "filterbank" or self.normalise or self.top_db:
             raise ArgumentError(
-                "a sound can be made of frames with features='filterbank' and normalise=False and top_db=0 only, but "
+                "a sound can be made only of frames with features='filterbank', normalise=False and top_db=0, but "
                 f"these have features={self.features!r}, normalise={self.normalise} and top_db={self.top_db}, which "
                 "loses information."
             )
@@ -234,17 +235,17 @@ class SpeechFrames(Saved):
             center=False,
             random_state=0,
         )
-        # Without centring, the middle of the first frame is at size / 2, but it belongs at half a step.
-        first = (size - self.step) // 2
-        samples = torch.from_numpy(samples[first : first + len(log_mel) * self.step])[None]
+        # Without centring, griffinlim puts the middle of the first frame at sample size / 2; ours is at step / 2.
+        start = (size - self.step) // 2
+        samples = torch.from_numpy(samples[start : start + len(log_mel) * self.step])[None]
         return Sound(samples / samples.abs().max().clamp(min=1.0), self.rate)
 
-    def _mel(self, windows: Float[Tensor, "frame sample"], warp: float) -> Float[Tensor, "frame filter"]:
+    def _filter_power(self, windows: Float[Tensor, "frame sample"], warp: float) -> Float[Tensor, "frame filter"]:
         spectrum = torch.fft.rfft(windows * torch.hann_window(self.window, device="cpu"), n=_transform_size(self.rate))
         power = spectrum.abs().square()
         return (power if warp == 1 else _warped(power, warp)) @ _mel_filters(self.rate, self.filters)
 
-    def _log(self, power: Float[Tensor, "frame filter"]) -> Float[Tensor, "frame filter"]:
+    def _log_power(self, power: Float[Tensor, "frame filter"]) -> Float[Tensor, "frame filter"]:
         if not self.top_db:
             return power.clamp(min=_FLOOR).log()
         # In silence all power is clipped to the lower limit.
@@ -261,16 +262,17 @@ class SpeechFrames(Saved):
 
 
 def _transform_size(rate: int) -> int:
-    # At least twice the window: otherwise narrow filters could lie between two frequencies.
+    # The least power of two of at least twice the window: in a shorter transform, narrow filters could lie between two
+    # frequencies.
     return 1 << (2 * (rate // 40) - 1).bit_length()
 
 
 def _warped(power: Float[Tensor, "frame frequency"], warp: float) -> Float[Tensor, "frame frequency"]:
-    """The power at `warp` times each frequency, interpolated; above the highest frequency, that of the highest."""
+    """The power at `warp` times each frequency, interpolated; above the highest frequency, the power at the highest."""
     last = power.shape[1] - 1
     positions = (torch.arange(last + 1, device=power.device) * warp).clamp(max=last)
-    first = positions.long().clamp(max=last - 1)
-    return torch.lerp(power[:, first], power[:, first + 1], (positions - first).to(power.dtype))
+    below = positions.long().clamp(max=last - 1)
+    return torch.lerp(power[:, below], power[:, below + 1], (positions - below).to(power.dtype))
 
 
 @lru_cache(maxsize=16)
@@ -281,7 +283,7 @@ def _mel_filters(rate: int, filters: int) -> Float[Tensor, "frequency filter"]:
 
 def _normalised(vectors: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
     """Each column with mean 0 and variance 1; a constant column becomes zeros."""
-    # In float64 the mean of equal float32 numbers is exact; in float32 its error would be scaled up to 1.
+    # In float64 the mean of equal float32 numbers is exact. In float32 it has an error, which would be scaled up to 1.
     exact = vectors.double()
     spread = exact.std(0, correction=0).clamp(min=_LEAST_SPREAD)
     return ((exact - exact.mean(0)) / spread).to(vectors.dtype)

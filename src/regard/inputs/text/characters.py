@@ -15,7 +15,7 @@ __all__ = ["Characters", "Words"]
 _UNKNOWN = "\ufffd"
 
 
-class _Listed:
+class _PieceVocabulary:
     """A vocabulary that is a list of pieces. An unknown piece has id 3 and is decoded as U+FFFD."""
 
     kind: ClassVar[str]
@@ -37,7 +37,7 @@ class _Listed:
 
         Args:
             texts: the training texts.
-            size: the maximum number of ids, including padding, start, end and unknown; by default every piece has one.
+            size: the maximum number of ids, including padding, start, end and unknown; by default all pieces have one.
 
         Raises:
             ArgumentError: `texts` isn't a list of texts, or `size` is too small.
@@ -46,8 +46,8 @@ class _Listed:
             raise ArgumentError(f"`size` must be at least 4 (padding, start, end, unknown), but is {size}.")
         counts = Counter(piece for text in as_list("texts", texts, "texts") for piece in cls.split(checked_text(text)))
         del counts[_UNKNOWN]
-        ordered = sorted(counts, key=lambda piece: (-counts[piece], piece))
-        return cls(ordered if size is None else ordered[: size - UNKNOWN_PIECE - 1])
+        by_frequency = sorted(counts, key=lambda piece: (-counts[piece], piece))
+        return cls(by_frequency if size is None else by_frequency[: size - UNKNOWN_PIECE - 1])
 
     @staticmethod
     def split(text: str) -> list[str]:
@@ -87,11 +87,11 @@ class _Listed:
         Raises:
             ArgumentError: an id that isn't in the vocabulary.
         """
-        known = ("", "", "", _UNKNOWN, *self.listed)
-        return self.separator.join(known[identity] for identity in checked_ids(ids, self.size))
+        text_of_id = ("", "", "", _UNKNOWN, *self.listed)
+        return self.separator.join(text_of_id[identity] for identity in checked_ids(ids, self.size))
 
     def pieces(self, text: str) -> list[str]:
-        """The text of each id of a text, for display."""
+        """The text that each id of a text stands for, for display."""
         return [self.decode([identity]) for identity in self.encode(text)]
 
     def to_json(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class _Listed:
         return cls(listed.split(cls.saved_separator) if cls.saved_separator and listed else tuple(listed))
 
 
-class Characters(_Listed):
+class Characters(_PieceVocabulary):
     """A vocabulary of characters: code points, including spaces. An unknown character is decoded as U+FFFD.
 
     Args:
@@ -143,7 +143,7 @@ class Characters(_Listed):
         return len(text) == 1
 
 
-class Words(_Listed):
+class Words(_PieceVocabulary):
     """A vocabulary of words and punctuation marks, as `split_words` splits them. Spaces are not kept.
 
     Args:
@@ -169,5 +169,5 @@ class Words(_Listed):
 
     @staticmethod
     def is_piece(text: str) -> bool:
-        """Whether a text may be a word. It isn't split alone, because how words are split depends on their context."""
+        """Whether a text may be a word. Without its context, `split` might split a word further, so it isn't asked."""
         return text != "" and not any(map(str.isspace, text))

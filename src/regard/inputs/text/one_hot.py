@@ -14,9 +14,9 @@ __all__ = ["OneHotWords"]
 class OneHotWords:
     """The one-hot code of words: a known word has a single 1; an out-of-vocabulary word is all zeros.
 
-    There is no entry for unknown words, because two unknown words aren't more similar to each other than to others.
-    The vectors show the point of the notes (001): any two words are equally far apart, cat from dog as cat from apple,
-    so that the vectors say nothing about meaning; and the width is the size of the vocabulary.
+    There is no entry for unknown words: it would make them equal, but they are no more alike than other words. The
+    vectors show the point of the notes (001): any two words are equally far apart (cat is as far from dog as from
+    apple), so that the vectors say nothing about meaning, and they are as wide as the vocabulary is large.
 
     Args:
         vocabulary: the distinct words.
@@ -50,7 +50,7 @@ class OneHotWords:
         return len(self.vocabulary)
 
     def encode(self, sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None = None) -> Batch:
-        """The vectors of every word, padded with zeros.
+        """The vectors of the words of each sentence, padded with zeros.
 
         Args:
             sentences: sequences of words.

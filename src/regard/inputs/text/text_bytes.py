@@ -54,7 +54,7 @@ class Bytes:
         return bytes(identity - SPECIAL_IDS for identity in checked_ids(ids, self.size)).decode("utf-8", "replace")
 
     def pieces(self, text: str) -> list[str]:
-        """The text of each id of a text, for display; a part of a character is U+FFFD."""
+        """The text that each id of a text stands for, for display; a part of a character is U+FFFD."""
         return [self.decode([identity]) for identity in self.encode(text)]
 
     def to_json(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Bytes:
         """The vocabulary of the JSON object that `to_json` returned.
 
         Raises:
-            ArgumentError: it is something else.
+            ArgumentError: it isn't the object of a `Bytes`.
         """
         checked_names("vocabulary", saved, ["kind"])
         return cls()

@@ -46,7 +46,7 @@ class GeneratorTraining:
     """The networks of a training, and its settings.
 
     Args:
-        block: what both networks have at 14 x 14, a name in `BLOCKS`.
+        block: the block that both networks have at 14 x 14, a name in `BLOCKS`.
         width: the number of channels at 14 x 14.
         steps: the number of updates.
         batch: the number of real digits in a step.
@@ -88,12 +88,12 @@ def train_generator(
     """Train a generator of digits.
 
     Each step updates the discriminator by a batch of real and one of generated digits, and the generator by the scores
-    that the updated discriminator gives to the same generated digits. Adam has beta 0.0 and 0.9.
+    that the updated discriminator gives to the same generated digits. Adam has betas of 0.0 and 0.9.
 
     Args:
-        pictures: real ones, from 0, black, to 255.
-        digits: what they show.
-        seed: of the weights, the noise and the batches.
+        pictures: pictures of real digits, with values from 0 (black) to 255.
+        digits: the digit in each picture.
+        seed: the seed of the weights, the noise and the batches.
         device: as in `regard.train`: "cpu", "gpu", or "auto": a GPU if there is one.
         progress: as in `regard.train`: "bar", "lines", "none", or "auto": a bar on a terminal, else lines.
         settings: the fields of `GeneratorTraining`.
@@ -117,28 +117,28 @@ def train_generator(
     generator = DigitGenerator(training.width, training.block).to(device)
     discriminator = DigitDiscriminator(training.width, training.block).to(device)
     averaged = AveragedModel(generator, multi_avg_fn=get_ema_multi_avg_fn(training.average))
-    generator_update, discriminator_update = (
+    generator_optimiser, discriminator_optimiser = (
         torch.optim.Adam(network.parameters(), lr=rate, betas=_BETAS)
         for network, rate in zip((generator, discriminator), training.rates, strict=True)
     )
     with progress_over(range(training.steps), training.steps, progress) as steps:
         for _ in steps:
             # Drawn on the CPU, so that all devices draw the same.
-            which = torch.randint(len(digits), (training.batch,)).to(device)
+            chosen = torch.randint(len(digits), (training.batch,)).to(device)
             noise = torch.randn(training.batch, NOISE).to(device)
-            wanted = torch.randint(CLASSES, (training.batch,)).to(device)
-            real, generated = pictures[which].unsqueeze(1) / 127.5 - 1, generator(noise, wanted)
-            scores = discriminator(torch.cat([real, generated.detach()]), torch.cat([digits[which], wanted]))
-            loss = discriminator_loss(*scores.chunk(2))
-            discriminator_update.zero_grad()
-            loss.backward()
-            discriminator_update.step()
-            opposed = generator_loss(discriminator(generated, wanted))
-            generator_update.zero_grad()
-            opposed.backward()
-            generator_update.step()
+            drawn_digits = torch.randint(CLASSES, (training.batch,)).to(device)
+            real, generated = pictures[chosen].unsqueeze(1) / 127.5 - 1, generator(noise, drawn_digits)
+            scores = discriminator(torch.cat([real, generated.detach()]), torch.cat([digits[chosen], drawn_digits]))
+            loss_of_discriminator = discriminator_loss(*scores.chunk(2))
+            discriminator_optimiser.zero_grad()
+            loss_of_discriminator.backward()
+            discriminator_optimiser.step()
+            loss_of_generator = generator_loss(discriminator(generated, drawn_digits))
+            generator_optimiser.zero_grad()
+            loss_of_generator.backward()
+            generator_optimiser.step()
             averaged.update_parameters(generator)
-            if not (loss + opposed).isfinite():
+            if not (loss_of_discriminator + loss_of_generator).isfinite():
                 raise DivergedError("a loss isn't finite", "Try smaller `rates`.")
     generator.load_state_dict(averaged.module.state_dict())
     return generator.eval()

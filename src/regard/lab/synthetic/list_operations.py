@@ -22,7 +22,7 @@ OPERATORS: Mapping[str, Callable[[Sequence[int]], int]] = {
 
 _END = "]"
 _NESTED = 0.25
-"""The probability that an element is a list, above the greatest depth."""
+"""The probability that an element is a list and not a digit, where the depth allows it."""
 
 
 def list_operations(
@@ -30,12 +30,12 @@ def list_operations(
 ) -> list[tuple[str, str]]:
     """Draw expressions with their values.
 
-    Each character is an operator, which opens a list, a digit, or "]", which closes a list.
+    Each character is an operator (which opens a list), a digit, or "]" (which closes a list).
 
     Args:
-        count: how many.
-        seed: the same gives the same expressions.
-        shortest, longest: the numbers of characters that an expression may have; others are drawn again.
+        count: the number of expressions.
+        seed: the seed; equal seeds give equal expressions.
+        shortest, longest: the least and the greatest number of characters of an expression; others are drawn again.
         depth: the greatest depth of nested lists.
         elements: the largest number of elements of a list; the smallest is 2.
 
@@ -50,32 +50,33 @@ def list_operations(
         raise ArgumentError(f"`elements` must be at least 2, but is {elements}.")
     if not 4 <= shortest <= longest:
         raise ArgumentError(f"`shortest` must be from 4 to `longest`, {longest}, but is {shortest}.")
-    # A list of lists, and so on, each of the most elements, and the digits of the innermost.
-    most = sum(2 * elements**level for level in range(depth)) + elements**depth
-    if shortest > most:
+    # The longest expression has lists of the most elements at every depth: two characters for each list, and the digits
+    # in the innermost lists.
+    longest_possible = sum(2 * elements**level for level in range(depth)) + elements**depth
+    if shortest > longest_possible:
         raise ArgumentError(
-            f"`shortest` must be at most {most}, the longest list of depth {depth} with {elements} elements, but is "
-            f"{shortest}."
+            f"`shortest` must be at most {longest_possible}, the length of the longest list of depth {depth} with "
+            f"{elements} elements, but is {shortest}."
         )
-    drawn, examples = random.Random(seed), []
+    generator, examples = random.Random(seed), []
     while len(examples) < count:
-        text, value = _drawn_list(drawn, depth, elements)
+        text, value = _drawn_list(generator, depth, elements)
         if shortest <= len(text) <= longest:
             examples.append((text, str(value)))
     return examples
 
 
-def _drawn_list(drawn: random.Random, depth: int, elements: int) -> tuple[str, int]:
-    operator = drawn.choice(list(OPERATORS))
+def _drawn_list(generator: random.Random, depth: int, elements: int) -> tuple[str, int]:
+    operator = generator.choice(list(OPERATORS))
     texts, values = [], []
-    for _ in range(drawn.randint(2, elements)):
-        nested = depth > 1 and drawn.random() < _NESTED
-        text, value = _drawn_list(drawn, depth - 1, elements) if nested else _drawn_digit(drawn)
+    for _ in range(generator.randint(2, elements)):
+        nested = depth > 1 and generator.random() < _NESTED
+        text, value = _drawn_list(generator, depth - 1, elements) if nested else _drawn_digit(generator)
         texts.append(text)
         values.append(value)
     return f"{operator}{''.join(texts)}{_END}", OPERATORS[operator](values)
 
 
-def _drawn_digit(drawn: random.Random) -> tuple[str, int]:
-    digit = drawn.randint(0, 9)
+def _drawn_digit(generator: random.Random) -> tuple[str, int]:
+    digit = generator.randint(0, 9)
     return str(digit), digit

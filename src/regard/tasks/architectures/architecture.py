@@ -1,4 +1,4 @@
-"""The bases of the networks that a recipe can describe."""
+"""The base classes of the architectures that a recipe can name."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Fixed = Mapping[str, tuple[Any, str]]
 
 @dataclass(frozen=True)
 class Architecture(Part):
-    """A network, with those fields of a recipe that it depends on: equal architectures are equal networks.
+    """A network, described by the fields of a recipe that it depends on. Equal architectures build equal networks.
 
     Each architecture is a subclass with its own fields and a method `build`.
     """
@@ -33,7 +33,8 @@ class Architecture(Part):
     fixed: ClassVar[Fixed] = {}
     """The fields of a recipe that other architectures have and that must keep a neutral value for this one.
 
-    They are refused, not ignored: a comparison of models that don't differ would look like a result.
+    Other values are refused, not ignored: a comparison of recipes that differ only in an ignored field would look
+    like a result.
     """
 
     width: int
@@ -42,11 +43,11 @@ class Architecture(Part):
 
     @property
     def position_limit(self) -> int | None:
-        """The largest number of items in a source, for what its attention learns by position; None for no limit."""
+        """The largest number of items in a source, if its attention learns numbers for each position; else None."""
         return None
 
     def check(self, recipe: Any) -> None:
-        """Check that its fields go together, and with the rest of a recipe.
+        """Check that its fields fit each other and the rest of a recipe.
 
         Raises:
             ArgumentError: they don't.
@@ -60,7 +61,7 @@ class ItemNetwork(Architecture):
     """The class of the network in `regard.modules`."""
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the module from its own fields."""
+        """The arguments of `module` that come from this architecture's own fields."""
         return {}
 
     def build(self, *, pair_bias: bool = False) -> Network:
@@ -71,8 +72,8 @@ class ItemNetwork(Architecture):
         """
         raise NotImplementedError(f"{type(self).__name__} must build a network")
 
-    def _module(self, **more: Any) -> Network:
-        return self.module(self.width, self.layers, dropout=self.dropout, **self.arguments(), **more)
+    def _module(self, **further_arguments: Any) -> Network:
+        return self.module(self.width, self.layers, dropout=self.dropout, **self.arguments(), **further_arguments)
 
 
 class EncoderDecoder(Architecture):
@@ -93,10 +94,10 @@ class Architectures:
     """The architectures that a task can have, and the field of a recipe that names one of them.
 
     Args:
-        field: the name of the field, with a dot if it is of a section.
+        field: the name of the field; a field of a section is written SECTION.FIELD.
         kinds: the architectures by name.
         aliases: short names on the command line.
-        fixed: the fields of a recipe that none of them can have otherwise.
+        fixed: the fields of a recipe that must have the same value for all of them.
     """
 
     field: str
@@ -119,6 +120,8 @@ class Architectures:
         kind = self.kinds[values[self.field]]
         for owner, fixed in ((values["task.kind"], self.fixed), (kind.name, kind.fixed)):
             for name, (value, why) in fixed.items():
-                if (given := values[name]) != value:
-                    raise ArgumentError(f"`{name}` must be {value!r} for {owner!r}, which {why}, but is {given!r}.")
+                if (recipe_value := values[name]) != value:
+                    raise ArgumentError(
+                        f"`{name}` must be {value!r} for {owner!r}, which {why}, but is {recipe_value!r}."
+                    )
         kind.read(values).check(recipe)

@@ -1,4 +1,4 @@
-"""The mask of self-attention on a source that a recipe describes, beside padding and edges."""
+"""The mask that a recipe sets for self-attention on a source, in addition to padding and edges."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from regard.tasks.architectures.part import Part
 
 __all__ = ["SOURCE_MASKS", "SourceMask"]
 
-# The masks with a size, and the smallest size of each.
+# The masks that have a size: how to build each, and its smallest size.
 _SIZED: Mapping[str, tuple[Callable[[int], Mask], int]] = {
     "window": (lambda size: Window(size, size), 0),
     "strided": (Strided, 1),
@@ -44,7 +44,7 @@ class SourceMask(Part):
         """Check the size.
 
         Raises:
-            ArgumentError: it is 0 for a mask that can't be so small.
+            ArgumentError: it is 0, but the mask needs at least 1.
         """
         if self.attention_window is not None and self.attention_window < (least := _SIZED[self.mask][1]):
             raise ArgumentError(f"`attention_window` must be at least {least} for the mask {self.mask!r}, but is 0.")

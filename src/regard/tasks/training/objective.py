@@ -47,7 +47,8 @@ class DevScore(NamedTuple):
 
     Args:
         score: the best epoch is the one with the best score.
-        loss: decides between equal scores, which are common if there are few dev examples or the score is an area.
+        loss: decides between equal scores, which are common if there are few dev examples or the score is the
+            area under a curve.
     """
 
     score: float
@@ -100,12 +101,12 @@ class TrainingData(Protocol):
 
     @property
     def digests(self) -> dict[str, str]:
-        """Digests of everything but the recipe that determines the trained weights, by the name of the argument."""
+        """Digests of what determines the trained weights beside the recipe, by the name of the argument."""
         ...
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """The sizes of each split, for the card."""
+        """The sizes of each split, for the model card."""
         ...
 
     def objective(self) -> Objective:

@@ -5,7 +5,7 @@ log.jsonl           a line of JSON for each epoch
 checkpoints/last/   the whole state after the last epoch
 checkpoints/best/   the weights that did best on the dev examples
 model/              the finished model
-run.lock            who trains here, while somebody does
+run.lock            the process that trains here, while it runs
 """
 
 import json
@@ -25,7 +25,7 @@ from regard.tasks.training.lock import LOCK, locked
 __all__ = ["RunFolder"]
 
 _RUN = "run.json"
-_MOST_BYTES = 1 << 24  # of run.json, which has a recipe and digests
+_MOST_BYTES = 1 << 24  # the largest run.json; it has a recipe and digests
 
 
 class RunFolder:
@@ -45,7 +45,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self, *, resume: bool) -> Iterator[str]:
-        """Keep other processes from training in this folder while the block runs; as `lock.locked`.
+        """Keep other processes from training in this folder while the block runs; see `lock.locked`.
 
         Args:
             resume: as in `check`.
@@ -53,10 +53,10 @@ class RunFolder:
         Raises:
             ArgumentError: another process trains here, or as in `check`.
         """
-        # Before the file is written: the folder may be somebody else's.
+        # Checked before the lock is written, because the folder may be somebody else's.
         self._check_place(resume=resume)
-        with locked(self.folder) as before:
-            yield before
+        with locked(self.folder) as killed_process:
+            yield killed_process
 
     def check(self, identity: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
         """Check that a new run can begin in this folder, or that the run in it can be resumed.
@@ -73,8 +73,8 @@ class RunFolder:
             ModelError: run.json is broken.
         """
         self.identity = dict(identity)
-        for part in self._partial():
-            part.unlink()
+        for file in self._partial_files():
+            file.unlink()
         self._check_place(resume=resume)
         if not resume:
             return self.identity
@@ -85,17 +85,17 @@ class RunFolder:
         ):
             if folder.parent.is_dir():
                 clean_up(folder, files)
-        begun = self._read()
-        # Settings that didn't exist when the run began have their defaults.
+        identity_before = self._read_identity()
+        # As a recipe, so that settings that didn't exist when the run began have their defaults.
         recipe = self.recipe()
-        differences = _differ("recipe", recipe and recipe.to_json(), identity["recipe"])
-        differences += _other_data(begun.get("data"), identity["data"])
+        differences = _changed_entries("recipe", recipe and recipe.to_json(), identity["recipe"])
+        differences += _changed_data(identity_before.get("data"), identity["data"])
         if differences:
             raise ArgumentError(
-                f"`resume` must go on with the same recipe and data, but since {self.folder} began: "
+                f"`resume` must go on with the same recipe and data, but this has changed since {self.folder} began: "
                 f"{'; '.join(differences)}. Restore that, or start a new run in another folder."
             )
-        return begun
+        return identity_before
 
     def _check_place(self, *, resume: bool) -> None:
         if "\0" in str(self.folder):
@@ -106,15 +106,16 @@ class RunFolder:
                     f"`resume` needs a run to go on with, but {self.folder} holds none. Leave it out to start one."
                 )
         elif self.folder.exists() and (
-            not self.folder.is_dir() or {*self.folder.iterdir()} - {self.folder / LOCK, *self._partial()}
+            not self.folder.is_dir() or {*self.folder.iterdir()} - {self.folder / LOCK, *self._partial_files()}
         ):
-            held = "a run" if (self.folder / _RUN).exists() else "something else"
-            step = "Go on with it by `resume` (--resume), or name" if held == "a run" else "Name"
+            has_run = (self.folder / _RUN).exists()
+            held = "a run" if has_run else "something else"
+            step = "Go on with it by `resume` (--resume), or name" if has_run else "Name"
             raise ArgumentError(f"`out` must be a new or empty folder, but {self.folder} holds {held}. {step} another.")
 
-    def _partial(self) -> list[Path]:
+    def _partial_files(self) -> list[Path]:
         """Partial files left by killed processes; nothing else writes files with such names."""
-        return [part for name in (_RUN, self.log.name) for part in self.folder.glob(f".{name}.*.part")]
+        return [file for name in (_RUN, self.log.name) for file in self.folder.glob(f".{name}.*.part")]
 
     def begin(self) -> None:
         """Write the identity of the run, unless it is a resumed one. From now on the folder is in use."""
@@ -134,7 +135,7 @@ class RunFolder:
         if not self.begun():
             return None
         try:
-            return Recipe.from_json(self._read().get("recipe", {}))
+            return Recipe.from_json(self._read_identity().get("recipe", {}))
         except ArgumentError as error:
             raise ModelError(f"{self.folder / _RUN}: {error}") from error
 
@@ -161,36 +162,36 @@ class RunFolder:
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{self.log} can't be read: {error}. Train it anew, in another folder.") from error
 
-    def _read(self) -> dict[str, Any]:
+    def _read_identity(self) -> dict[str, Any]:
         path = self.folder / _RUN
         try:
-            begun = json.loads(read_regular(path, _MOST_BYTES))
+            identity = json.loads(read_regular(path, _MOST_BYTES))
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{path} isn't JSON: {error}. Start a new run in another folder.") from error
-        if not isinstance(begun, dict):
-            raise ModelError(f"{path} must hold a JSON object, but holds {begun!r:.60}. Start a new run.")
-        return begun
+        if not isinstance(identity, dict):
+            raise ModelError(f"{path} must hold a JSON object, but holds {identity!r:.60}. Start a new run.")
+        return identity
 
 
-def _other_data(before: Any, now: Mapping[str, str]) -> list[str]:
+def _changed_data(before: Any, now: Mapping[str, str]) -> list[str]:
     """Name the data that changed; the digests themselves would tell a reader nothing."""
-    known = before if isinstance(before, dict) else {}
+    known_digests = before if isinstance(before, dict) else {}
     texts = {"examples": "the training examples", "dev": "the dev examples"}
     return [
         f"{texts.get(key, f'the auxiliary labels {key!r}')} are not those it began with"
-        for key in {**known, **now}
-        if known.get(key) != now.get(key)
+        for key in {**known_digests, **now}
+        if known_digests.get(key) != now.get(key)
     ]
 
 
-def _differ(name: str, before: Any, now: Any) -> list[str]:
+def _changed_entries(name: str, before: Any, now: Any) -> list[str]:
     """Describe the entries that changed."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return [] if before == now else [f"{name} was {before!r:.60}, is {now!r:.60}"]
-    found: list[str] = []
+    changes: list[str] = []
     for key in {**before, **now}:
         if isinstance(before.get(key), dict) and isinstance(now.get(key), dict):
-            found += _differ(f"{name} `{key}`", before[key], now[key])
+            changes += _changed_entries(f"{name} `{key}`", before[key], now[key])
         elif before.get(key) != now.get(key):
-            found.append(f"{name} `{key}` was {before.get(key)!r:.60}, is {now.get(key)!r:.60}")
-    return found
+            changes.append(f"{name} `{key}` was {before.get(key)!r:.60}, is {now.get(key)!r:.60}")
+    return changes
