@@ -32,11 +32,24 @@ def test_every_phrase_with_its_degree(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "tree",
-    ["(3 good", "(3 good))", "3 good", "(5 good)", "(3)", "(3 )", "()", "(3 good) (2 film)", "good", "(3 good) x", ")"],
+    ("tree", "wrong_from"),
+    [
+        ("(3 good", 8),
+        ("(3 good))", 9),
+        ("3 good", 1),
+        ("(5 good)", 1),
+        ("(3)", 1),
+        ("(3 )", 4),
+        ("()", 1),
+        ("(3 good) (2 film)", 10),
+        ("good", 1),
+        ("(3 good) x", 10),
+        (")", 1),
+    ],
 )
-def test_brackets_that_do_not_match_are_named(tmp_path, tree):
-    with pytest.raises(DataError, match=re.escape("a.txt, line 2: it must be a tree, as (3 (2 so) (3 good))")):
+def test_brackets_that_do_not_match_are_named(tmp_path, tree, wrong_from):
+    said = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {wrong_from} on."
+    with pytest.raises(DataError, match=re.escape(f"a.txt, line 2: {said}")):
         read(tmp_path, f"(2 fine)\n{tree}\n")
 
 

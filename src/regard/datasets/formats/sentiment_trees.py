@@ -63,7 +63,7 @@ def read_phrases(
                 if complete or not sentences:
                     phrases.append(Example(" ".join(words[start:]), DEGREES[degree]))
             elif token[0] != " ":
-                position -= 1
+                position = token.start()
                 break
         if position < len(line) or not complete:
             message = f"it must be a tree, as (3 (2 so) (3 good)), but isn't from character {position + 1} on."
