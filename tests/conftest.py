@@ -39,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TRITON_INTERPRET", "1")
             importlib.import_module("triton")
+            # So are kernels, which the `piece()` of a part imports.
+            importlib.import_module("regard.attention.engines.triton.problem")
     # A shell that starts a process in the background makes it ignore Ctrl-C, and all that it starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -84,6 +84,16 @@ def test_what_it_takes():
     assert len(POSITIONS) >= 12
 
 
+class NeedsTriton:
+    """A score whose piece imports its kernels when it is asked for, as it must."""
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ key.mT
+
+    def piece(self):
+        importlib.import_module("triton")
+
+
 def test_it_says_what_it_lacks(monkeypatch):
     x = torch.ones(1, 1, 2, 4)
     for call, reason in (
@@ -97,7 +107,10 @@ def test_it_says_what_it_lacks(monkeypatch):
             call()
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.delitem(sys.modules, "regard.attention.engines.triton.launch")
-    assert "pip install '.[gpu]'" in triton.missing.__wrapped__()
+    monkeypatch.setattr(triton, "missing", triton.missing.__wrapped__)
+    for score in "dot", NeedsTriton():
+        with pytest.raises(RefusedError, match=r"pip install '\.\[gpu\]'"):
+            attend(x, x, x, score=score, engine="triton")
     monkeypatch.delenv("TRITON_INTERPRET")
     with pytest.raises(RefusedError, match="TRITON_INTERPRET=1"):
         attend(x, x, x, engine="triton")

@@ -80,7 +80,8 @@ def refuse(request: Request) -> str | None:
         return f"its kernels take head sizes up to {_LARGEST_SIZE}"
     if request.dropout >= 1.0:
         return "its dropout leaves something"
-    return lacks(request) or missing()
+    # First, as a part's piece() imports kernels.
+    return missing() or lacks(request)
 
 
 def refuse_summary(request: Request, top: int) -> str | None:
