@@ -6,6 +6,8 @@ import sys
 import pytest
 
 import regard
+from regard import lazy
+from regard.datasets import SPLITS
 from regard.modules import huggingface
 
 FILES = {
@@ -97,3 +99,8 @@ def test_a_table_takes_values_of_ones_own(folio):
     assert str(folio.TABLE) == f"{{'page': {folio.Page}, 'own': 7}}"
     with pytest.raises(KeyError):
         folio.TABLE["line"]
+
+
+def test_a_table_is_joined_as_a_dict_is():
+    table = lazy.Table("regard.datasets", {"parts": "SPLITS"})
+    assert table | {"own": 7} == {"parts": SPLITS, "own": 7}

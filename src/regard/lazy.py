@@ -92,6 +92,9 @@ class Table(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._found)
 
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
     def __repr__(self) -> str:
         return repr(dict(self))
 

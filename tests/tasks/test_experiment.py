@@ -151,3 +151,10 @@ def test_a_task_that_does_not_suit_is_refused_in_the_words_of_python(table, task
     with pytest.raises(error) as caught:
         read_splits(table, task)
     assert said in str(caught.value)
+
+
+def test_examples_that_are_no_splits_are_refused():
+    with pytest.raises(
+        ArgumentError, match=r"`splits` must be Splits, but is a list\. Make them .* Splits\(train, dev\)"
+    ):
+        Experiment(Recipe(), [("good", "yes")])

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from regard.errors import ArgumentError
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.model_warnings import model_warnings
 from regard.tasks.recipe import Recipe
@@ -20,7 +21,7 @@ __all__ = ["Experiment", "Trained"]
 
 @dataclass(frozen=True)
 class Trained:
-    """The end of an experiment.
+    """The result of an experiment.
 
     Args:
         model: the `Tagger`, `Classifier`, `Seq2SeqModel` or `Synthesizer`.
@@ -52,6 +53,9 @@ class Experiment:
         splits: the examples.
         out: a new folder for checkpoints, log and model; None: nothing is written.
 
+    Raises:
+        ArgumentError: the splits aren't `Splits`.
+
     Example:
         >>> pairs = [(["the", "saw"], ["DET", "NOUN"]), (["I", "saw"], ["PRON", "VERB"])]
         >>> recipe = Recipe(input={"features": {"minimum_count": 1}}, width=16, epochs=20, patience=20)
@@ -63,6 +67,13 @@ class Experiment:
     recipe: Recipe
     splits: Splits
     out: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.splits, Splits):
+            raise ArgumentError(
+                f"`splits` must be Splits, but is a {type(self.splits).__name__}. Make them of examples by "
+                "Splits(train, dev), or of files by read_splits(data, task=...)."
+            )
 
     def run(self, *, resume: bool = False, final: bool = False, **how: Any) -> Trained:
         """Train a model, evaluate it, and save it with a card that holds its scores and its warnings.

@@ -1,5 +1,5 @@
 """Compilation: `attend` in programs that torch.compile and torch.export make.
 
-PyTorch sees one operator that it need not look into. Its parts are written as a text beside the tensors, from which the
-call is made again when the program runs.
+PyTorch treats a call as one opaque operator. The parts of the call are written as text beside its tensors, and the
+program makes the call from them when it runs.
 """

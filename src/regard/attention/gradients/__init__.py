@@ -1,5 +1,5 @@
 """Gradients: how autograd and forward mode see a call, and what torch.func's transforms make of it.
 
-`autograd` holds the functions that PyTorch differentiates. Gradients that no part writes by hand come from `vjp`, and a
-request that was reduced to a simpler one gets its own back by `reduction`.
+`autograd` holds the functions that PyTorch differentiates. `vjp` differentiates parts that have no gradient by hand.
+`reduction` turns the gradients of a reduced request into those of the original one.
 """

@@ -1,4 +1,4 @@
-"""Arguments: the options that commands share, and what is said of those that are wrong.
+"""Arguments: the options that commands share, and the errors for wrong ones.
 
 Each file has the options of one idea, as types for typer.
 """

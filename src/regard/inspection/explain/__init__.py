@@ -1,5 +1,5 @@
 """Explanations: what the weights of a record are worth.
 
-Changes of attention are measured by what they do to a prediction; heads are named by their patterns; and methods of
-attribution follow the items across layers.
+`effects` measures what changes of attention do to a prediction. `patterns` names heads by what they attend to.
+`across_layers` attributes a prediction to the items of the input.
 """

@@ -1,4 +1,4 @@
 """Charts: values along an axis, drawn as SVG or in characters.
 
-`chart_layout` says where everything is drawn, for a page as for a figure; `chart_numbers` says the same in words.
+`chart_layout` gives the marks of a chart, which pages and figures draw; `chart_numbers` tells the chart in words.
 """

@@ -1,4 +1,4 @@
-"""Saved models: one folder each, with its card, which is loaded by name or by path.
+"""Saved models: a folder for each, with its card. Models are loaded by name or by path.
 
-Folders are replaced in one step, so that there is always a whole one.
+A folder is replaced in one step, so that there is always a whole one.
 """
