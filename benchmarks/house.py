@@ -283,7 +283,7 @@ def walk(name: str) -> str:
         Path("reviews.csv").write_text(
             "text,label\n" + "".join(f"a {word} film {n},{word}\n" for n in range(60) for word in ("good", "bad"))
         )
-        entered = [call.partition("/regard/")[2] for call in _entered(command)]
+        entered = list(_entered(command))
         made = {"see": "x.html", "train": "run"}[name]
         if not Path(made).exists():
             raise SystemExit(f"regard {' '.join(WALKS[name])} made no {made}.")
@@ -300,12 +300,15 @@ def walk(name: str) -> str:
 
 
 def _entered(run: Callable[[], Any]) -> Iterator[str]:
-    """The functions of regard that are entered while something runs in this thread."""
+    """The functions of regard that are entered while something runs in this thread, by their file in the package."""
+    import regard
+
+    package = f"{Path(regard.__file__).parent}{os.sep}"
     found: list[str] = []
 
     def note(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and "/regard/" in frame.f_code.co_filename:
-            found.append(f"{frame.f_code.co_filename}:{frame.f_code.co_qualname}")
+        if event == "call" and frame.f_code.co_filename.startswith(package):
+            found.append(f"{frame.f_code.co_filename.removeprefix(package)}:{frame.f_code.co_qualname}")
 
     sys.setprofile(note)
     try:

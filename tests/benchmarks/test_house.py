@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from regard.page.numbers import counted
+
 
 @pytest.fixture
 def house(benchmark_module):
@@ -46,6 +48,11 @@ def test_types_of_kinds_are_found_by_their_bases(house):
     assert kinds == {"Words", "Letters"}
     asked = "isinstance(a, Words), isinstance(a, Other | Letters), isinstance(a, Other), isinstance(Words, b)"
     assert house.asked_types(ast.parse(asked), kinds) == 2
+
+
+def test_entered_are_the_functions_of_the_package_alone(house):
+    entered = list(house._entered(lambda: counted(3, "item")))
+    assert entered == ["page/numbers.py:counted", "page/numbers.py:plural"]
 
 
 def test_options_by_keyword_have_no_order_to_be_known(house):
