@@ -8,7 +8,7 @@ import typer
 from cli.comparison_data import write_all
 from regard.cli import comparing
 from regard.cli.arguments.command import command_with
-from regard.cli.arguments.comparison_options import ComparisonOptions
+from regard.cli.arguments.options import ComparisonOptions
 from regard.cli.main import app, main
 
 COMMANDS = {

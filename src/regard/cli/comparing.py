@@ -9,8 +9,7 @@ from typing import Any
 import typer
 
 from regard.cli.arguments.columns import column_names
-from regard.cli.arguments.comparison_options import ComparisonOptions
-from regard.cli.arguments.options import Format
+from regard.cli.arguments.options import ComparisonOptions, Format
 from regard.cli.output.console import output_console
 from regard.cli.output.figure_file import FigureFile
 from regard.datasets import DATASETS, find_source
@@ -18,7 +17,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths
 from regard.lab.compare import compare
 from regard.page import Chart, Page, Prose, show
-from regard.tasks import RECIPES, TASKS, Recipe
+from regard.tasks import NAMED_RECIPES, RECIPES, TASKS, Recipe
 from regard.tasks.auxiliary import auxiliary_weights
 from regard.tasks.readers import SplitsReader, find_reader
 
@@ -131,8 +130,6 @@ def usual_of(recipe: str) -> tuple[str, str | None]:
     Raises:
         ArgumentError: it is a file, which names no data.
     """
-    from regard.tasks import NAMED_RECIPES
-
     if recipe not in RECIPES:
         raise ArgumentError(f"`--data` must name the data, since {recipe} is no recipe that comes with regard.")
     return NAMED_RECIPES[recipe].data, NAMED_RECIPES[recipe].label
