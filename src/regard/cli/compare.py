@@ -60,7 +60,7 @@ def _compare(
       regard train classifier --data reviews.csv --recipe compared/recipe.json --out mine
     """
     import_torch()
-    from regard.cli.comparing import compare_and_show, find_data
+    from regard.cli.comparing import Comparison, compare_and_show, find_data
     from regard.cli.training import choose_recipe
     from regard.lab.candidates import check_vary, grid, parse_vary
     from regard.tasks import Recipe
@@ -76,7 +76,7 @@ def _compare(
         by_recipe, task = task is None, task or given.task.kind
     budget = None if minutes is None else _minutes(minutes)
     found = find_data(data, task, label, column, by_recipe=by_recipe)
-    compare_and_show(found, given, fields, options, out=out, seeds=seeds, minutes=budget)
+    compare_and_show(found, Comparison(given, fields, seeds, minutes=budget), options, out)
 
 
 def _minutes(budget: str) -> float:

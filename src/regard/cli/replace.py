@@ -45,7 +45,7 @@ def _replace(
       regard replace scaled_dot additive mine/recipe.json --data reviews.csv --out replaced
     """
     import_torch()
-    from regard.cli.comparing import compare_and_show, find_data, usual_of
+    from regard.cli.comparing import Comparison, compare_and_show, find_data, usual_of
     from regard.cli.training import choose_recipe
     from regard.lab.candidates import grid, swapped_recipe, with_kept_fields
     from regard.tasks import Recipe
@@ -60,16 +60,8 @@ def _replace(
     if data is None:
         data, usual = usual_of(recipe)
         label = label or usual
-    compare_and_show(
-        find_data(data, base.task.kind, label, column, by_recipe=True),
-        base,
-        vary,
-        options,
-        out=out,
-        seeds=seeds,
-        halving=False,
-        notes=notes,
-    )
+    found = find_data(data, base.task.kind, label, column, by_recipe=True)
+    compare_and_show(found, Comparison(base, vary, seeds, halving=False, notes=notes), options, out)
 
 
 replace = command_with(_replace, ComparisonOptions)
