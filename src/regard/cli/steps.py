@@ -138,33 +138,13 @@ def _check_options(example: str, options: StepsOptions, of_record: bool) -> None
     Raises:
         ArgumentError: they don't.
     """
-    of_matrices = {
-        "--score": options.score,
-        "--weights": options.weights,
-        "--temperature": options.temperature,
-        "--causal": options.causal or None,
-    }
-    of_layers = {"--layer": options.layer, "--head": options.head, "--item": options.item}
-    for option, value in (of_matrices if of_record else of_layers).items():
-        if value is not None and of_record:
-            raise ArgumentError(
-                f"`{option}` is for an example or your own matrices, but {example} is a record, whose layers have "
-                "their own. Leave it out."
-            )
-        if value is not None:
+    if of_record:
+        _refuse_for_record(example, options)
+    for option, value in (("--layer", options.layer), ("--head", options.head), ("--item", options.item)):
+        if value is not None and not of_record:
             raise ArgumentError(
                 f"`{option}` is for a record, a file that Seen.save wrote, but {example} is none. Leave it out."
             )
-    if of_record and options.figure is not None:
-        raise ArgumentError(
-            f"`--figure` draws an example or your own matrices, but {example} is a record. Leave it out, or draw the "
-            "record by `regard see MODEL INPUT --figure`."
-        )
-    if of_record and options.exercise:
-        raise ArgumentError(
-            f"`--exercise` asks for the numbers of an example or of your own matrices, but {example} is a record. "
-            "Leave it out."
-        )
     weights = options.weights or _Weights.softmax
     if options.temperature is not None and weights is not _Weights.softmax:
         raise ArgumentError(f"`--temperature` is for softmax, but --weights is {weights}. Leave one of them out.")
@@ -180,6 +160,36 @@ def _check_options(example: str, options: StepsOptions, of_record: bool) -> None
             raise ArgumentError(
                 f"`--exercise` asks for the numbers, which `{option}` would show. Leave one of them out."
             )
+
+
+def _refuse_for_record(record: str, options: StepsOptions) -> None:
+    """Refuse what only an example or matrices of one's own can have.
+
+    Raises:
+        ArgumentError: such an option is given.
+    """
+    of_matrices = {
+        "--score": options.score is not None,
+        "--weights": options.weights is not None,
+        "--temperature": options.temperature is not None,
+        "--causal": options.causal,
+    }
+    for option, given in of_matrices.items():
+        if given:
+            raise ArgumentError(
+                f"`{option}` is for an example or your own matrices, but {record} is a record, whose layers have "
+                "their own. Leave it out."
+            )
+    if options.figure is not None:
+        raise ArgumentError(
+            f"`--figure` draws an example or your own matrices, but {record} is a record. Leave it out, or draw the "
+            "record by `regard see MODEL INPUT --figure`."
+        )
+    if options.exercise:
+        raise ArgumentError(
+            f"`--exercise` asks for the numbers of an example or of your own matrices, but {record} is a record. "
+            "Leave it out."
+        )
 
 
 class _Outputs:
