@@ -15,7 +15,7 @@ from regard.attention.engines import ENGINES
 
 SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
-    {"errors", "extras", "files", "lazy", "progress", "shapes", "special_ids", "version"},
+    {"errors", "extras", "files", "lazy", "progress", "special_ids", "version"},
     {"attention", "page"},
     {"flex", "jury", "modules", "inputs"},
     {"inspection", "datasets", "testing"},

@@ -8,7 +8,7 @@ import typer
 from cli.comparison_data import write_all
 from regard.cli import comparing
 from regard.cli.arguments.command import command_with
-from regard.cli.arguments.comparison_options import ComparisonOptions
+from regard.cli.arguments.options import ComparisonOptions
 from regard.cli.main import app, main
 
 COMMANDS = {
@@ -22,13 +22,12 @@ def test_the_shared_options_reach_the_comparison(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     write_all(tmp_path)
     given = []
-    monkeypatch.setattr(comparing, "compare_and_show", lambda *args, **more: given.append((args[-1], more)))
+    monkeypatch.setattr(comparing, "compare_and_show", lambda found, *args: given.append(args))
     words = ("--processes", "7", "--progress", "lines", "--figure", "a.svg", "--force", "--format", "json", "--plain")
     assert main([*COMMANDS[name], "--out", "new", "--seeds", "5", *words, "--width", "50", "--no-color"]) == 0
-    ((options, more),) = given
+    ((comparison, options, out),) = given
     assert options == ComparisonOptions(7, "lines", "a.svg", True, "json", True, 50, False)
-    assert (str(more["out"]), more["seeds"]) == ("new", 5)
-    assert more.get("halving", True) == (name == "compare")
+    assert (str(out), comparison.seeds, comparison.halving) == ("new", 5, name == "compare")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

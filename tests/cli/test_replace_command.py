@@ -8,8 +8,8 @@ import pytest
 from cli.comparison_data import listing, write_all
 from cli.small_recipe import RECIPE
 from regard.cli import comparing
-from regard.cli.swaps import swapped_recipe, with_kept_fields
 from regard.lab import read_runs
+from regard.lab.candidates import swapped_recipe, with_kept_fields
 from regard.modules import NETWORKS
 from regard.tasks import Recipe
 
@@ -109,11 +109,10 @@ def test_names_are_checked_before_the_data_are_read(regard, monkeypatch):
         ("attention", "scaled_dot", "additive", {"score": ["additive"]}, "window"),
     ],
 )
-def test_a_mask_is_of_attention_alone(tmp_path, network, old, new, changes, bases):
-    path = tmp_path / "recipe.json"
-    path.write_text(json.dumps({**RECIPE, "network": network, "mask": "window"}))
-    base, field, value = swapped_recipe(str(path), old, new)
-    vary, notes = with_kept_fields(str(path), base, field, value)
+def test_a_mask_is_of_attention_alone(network, old, new, changes, bases):
+    recipe = Recipe.from_json({**RECIPE, "network": network, "mask": "window"})
+    base, field, value = swapped_recipe(recipe, old, new)
+    vary, notes = with_kept_fields(recipe, base, field, value)
     assert (vary, base.mask) == (changes, bases)
     sentence = "With network={}, mask is none instead of window, because {} has no attention."
     without = [name for name in ("bidirectional", "convolution") if name in (base.network, value)]
@@ -145,12 +144,9 @@ def test_a_recipe_of_ones_own_has_no_data(regard, tmp_path):
     assert "`--data` must name the data, since recipe.json is no recipe that comes with regard." in found.err
 
 
-def test_swaps(tmp_path):
+def test_swaps():
     def swapped(old, new, **more):
-        path = tmp_path / "recipe.json"
-        path.write_text(json.dumps({**RECIPE, **more}))
-        recipe, field, value = swapped_recipe(str(path), old, new)
-        return recipe, field, value
+        return swapped_recipe(Recipe.from_json({**RECIPE, **more}), old, new)
 
     recipe, field, value = swapped("rnn", "cnn")
     assert (recipe.network, field, value) == ("bidirectional", "network", "convolution")

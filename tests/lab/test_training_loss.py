@@ -5,7 +5,7 @@ import math
 import pytest
 
 from regard.errors import UnknownNameError
-from regard.lab.loss import training_loss
+from regard.lab.training import training_loss
 from regard.tasks import Recipe
 
 _PAIRS = [(["red", "red"], ["A", "A"]), (["blue", "blue"], ["B", "B"])]

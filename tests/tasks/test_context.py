@@ -7,8 +7,8 @@ import pytest
 import torch
 from toys import SAWS, tiny
 
-from regard.cli.arguments.train_options import Precision
 from regard.cli.main import main
+from regard.cli.train import Precision
 from regard.errors import ArgumentError
 from regard.tasks import train
 from regard.tasks.training import fit as fitting

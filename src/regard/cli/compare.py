@@ -1,16 +1,19 @@
 """`regard compare`: which recipe of a grid is best on your data."""
 
+import re
 from typing import Annotated
 
 import typer
 
 from regard.cli.arguments.command import command_with
-from regard.cli.arguments.comparison_options import ComparisonOptions, ResultsOption
-from regard.cli.arguments.duration import parse_minutes
-from regard.cli.arguments.options import MOST_SEEDS, ColumnOption
+from regard.cli.arguments.options import MOST_SEEDS, ColumnOption, ComparisonOptions, ResultsOption
 from regard.cli.startup import import_torch
+from regard.errors import ArgumentError
 
 __all__ = ["compare"]
+
+_MOST_HOURS = 10_000
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
 
 def _compare(
@@ -57,7 +60,7 @@ def _compare(
       regard train classifier --data reviews.csv --recipe compared/recipe.json --out mine
     """
     import_torch()
-    from regard.cli.comparing import compare_and_show, find_data
+    from regard.cli.comparing import Comparison, compare_and_show, find_data
     from regard.cli.training import choose_recipe
     from regard.lab.candidates import check_vary, grid, parse_vary
     from regard.tasks import Recipe
@@ -71,9 +74,29 @@ def _compare(
     else:
         grid(given, fields)
         by_recipe, task = task is None, task or given.task.kind
-    budget = None if minutes is None else parse_minutes("--budget", minutes)
+    budget = None if minutes is None else _minutes(minutes)
     found = find_data(data, task, label, column, by_recipe=by_recipe)
-    compare_and_show(found, given, fields, options, out=out, seeds=seeds, minutes=budget)
+    compare_and_show(found, Comparison(given, fields, seeds, minutes=budget), options, out)
+
+
+def _minutes(budget: str) -> float:
+    """The minutes of a duration of hours, minutes and seconds.
+
+    Raises:
+        ArgumentError: it has another form, or is no time at all.
+
+    Example:
+        >>> _minutes("1h30m"), _minutes("45s")
+        (90.0, 0.75)
+    """
+    found = _DURATION.fullmatch(budget.strip())
+    hours, minutes, seconds = (float(each or 0) for each in (found.groups() if found else ("", "", "")))
+    total = 60 * hours + minutes + seconds / 60
+    if not total:
+        raise ArgumentError(f"`--budget` must be a time such as 30m, 1h30m or 90s, but is {budget!r:.60}.")
+    if total > 60 * _MOST_HOURS:
+        raise ArgumentError(f"`--budget` must be {_MOST_HOURS:,} hours at most, but is {budget!r:.60}.")
+    return total
 
 
 compare = command_with(_compare, ComparisonOptions)

@@ -4,13 +4,12 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
 from regard.cli.arguments.columns import column_names
-from regard.cli.arguments.comparison_options import ComparisonOptions
-from regard.cli.arguments.options import Format
+from regard.cli.arguments.options import ComparisonOptions, Format
 from regard.cli.output.console import output_console
 from regard.cli.output.figure_file import FigureFile
 from regard.datasets import DATASETS, find_source
@@ -18,11 +17,11 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths
 from regard.lab.compare import compare
 from regard.page import Chart, Page, Prose, show
-from regard.tasks import RECIPES, TASKS, Recipe
+from regard.tasks import NAMED_RECIPES, RECIPES, TASKS, Recipe
 from regard.tasks.auxiliary import auxiliary_weights
 from regard.tasks.readers import SplitsReader, find_reader
 
-__all__ = ["compare_and_show", "find_data", "usual_of"]
+__all__ = ["Comparison", "compare_and_show", "find_data", "usual_of"]
 
 
 def find_data(
@@ -63,31 +62,36 @@ def _found(task: str, data: str, label: str | None, column: Sequence[str] | None
     return find_reader(data, task, label, column_names(column), other=other).with_splits()
 
 
-def compare_and_show(
-    found: SplitsReader,
-    given: Recipe | None,
-    vary: Mapping[str, Sequence[Any]],
-    options: ComparisonOptions,
-    *,
-    out: Path,
-    seeds: int,
-    minutes: float | None = None,
-    halving: bool = True,
-    notes: Sequence[str] = (),
-) -> None:
+class Comparison(NamedTuple):
+    """What is compared, and how.
+
+    Args:
+        recipe: the default recipe; None: the usual one of the data.
+        vary, seeds, minutes, halving, notes: as in `regard.lab.compare.compare`.
+    """
+
+    recipe: Recipe | None
+    vary: Mapping[str, Sequence[Any]]
+    seeds: int
+    minutes: float | None = None
+    halving: bool = True
+    notes: Sequence[str] = ()
+
+
+def compare_and_show(found: SplitsReader, comparison: Comparison, options: ComparisonOptions, out: Path) -> None:
     """Compare recipes on data, and show the report and the next commands.
 
     Args:
         found: the data.
-        given: the default recipe; None: the usual one of the data.
-        vary, out, seeds, minutes, halving, notes: as in `regard.lab.compare.compare`.
+        comparison: what is compared.
         options: the options of both commands.
+        out: the folder of the results.
     """
     figure = None if options.figure is None else FigureFile(options.figure, force=options.force)
     examples, dev = found.read("train"), found.read("dev")
     # Read now, so that a broken line is reported before hours of training; evaluated at the end.
     test = found.read("test") if "test" in found.splits else None
-    recipe = found.usual_recipe(examples) if given is None else given
+    recipe = found.usual_recipe(examples) if comparison.recipe is None else comparison.recipe
     if recipe.task.kind != found.task.name:
         raise ArgumentError(f"`--recipe` must be a {found.task.name}'s, but is a {recipe.task.kind}'s. Leave it out.")
     if auxiliary_weights(recipe):
@@ -99,17 +103,17 @@ def compare_and_show(
     done = compare(
         examples,
         dev,
-        vary,
+        comparison.vary,
         out=out,
         test=test,
         recipe=recipe,
-        minutes=minutes,
-        seeds=seeds,
-        halving=halving,
+        minutes=comparison.minutes,
+        seeds=comparison.seeds,
+        halving=comparison.halving,
         processes=options.processes,
         progress=options.progress.value,
         name=found.name,
-        notes=notes,
+        notes=comparison.notes,
     )
     if figure is not None:
         figure.write_chart([block for block in done.page.blocks if isinstance(block, Chart)])
@@ -131,8 +135,6 @@ def usual_of(recipe: str) -> tuple[str, str | None]:
     Raises:
         ArgumentError: it is a file, which names no data.
     """
-    from regard.tasks import NAMED_RECIPES
-
     if recipe not in RECIPES:
         raise ArgumentError(f"`--data` must name the data, since {recipe} is no recipe that comes with regard.")
     return NAMED_RECIPES[recipe].data, NAMED_RECIPES[recipe].label

@@ -26,7 +26,7 @@ from regard.cli.startup import import_torch
 
 if TYPE_CHECKING:
     from regard.datasets import ColumnNames
-    from regard.page import Page
+    from regard.page import Block, Page
     from regard.tasks import Evaluation
     from regard.tasks.readers import SplitsReader
 
@@ -183,7 +183,7 @@ def _names_of(model: Any, data: "SplitsReader", given: str | None) -> "Mapping[s
 
 
 def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top: int) -> "Page":
-    from regard.page import Block, Heading, Page, Prose, Table
+    from regard.page import Block, Page, Prose, Table
 
     seconds = scores.seconds or 0.0
     words, sentences = called
@@ -210,13 +210,7 @@ def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top:
     blocks: list[Block] = [Prose(" ".join(said))]
     if numbers:
         blocks += [Table(columns, numbers, ("left", "right", "right", "right", "right"))]
-    if top and scores.confusions:
-        confusions = tuple((true, given, f"{count:,}") for true, given, count in scores.confusions[:top])
-        blocks += [
-            Heading("Most frequent confusions"),
-            Table(("true label", "label given", words), confusions, ("left", "left", "right")),
-        ]
-    return Page(title, tuple(blocks))
+    return Page(title, (*blocks, *_confusions(scores, words, top)))
 
 
 def _interval(scores: "Evaluation", said: Callable[[float], str]) -> str:
@@ -246,7 +240,7 @@ def _left_out(empty: int) -> list[str]:
 
 
 def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
-    from regard.page import Block, Heading, Page, Prose, Table
+    from regard.page import Page, Prose
     from regard.page.numbers import counted
     from regard.tasks.saving.card import describe_spearman
 
@@ -269,11 +263,15 @@ def _page(title: str, model: Any, scores: "Evaluation", top: int) -> "Page":
         text += f" {describe_spearman(scores.spearman, scores.examples)}."
     text += "".join(f" {each}" for each in (*_calibration(scores), *_left_out(scores.empty)))
     text += f" Prediction took {seconds:.2f} s."
-    blocks: list[Block] = [Prose(text)]
-    if top and scores.confusions:
-        rows = tuple((true, given, f"{count:,}") for true, given, count in scores.confusions[:top])
-        blocks += [
-            Heading("Most frequent confusions"),
-            Table(("true label", "label given", "examples"), rows, ("left", "left", "right")),
-        ]
-    return Page(title, tuple(blocks))
+    return Page(title, (Prose(text), *_confusions(scores, "examples", top)))
+
+
+def _confusions(scores: "Evaluation", counted: str, top: int) -> "list[Block]":
+    """The pairs of labels that are confused most often; `counted` says what is counted."""
+    from regard.page import Heading, Table
+
+    if not top or not scores.confusions:
+        return []
+    rows = tuple((true, given, f"{count:,}") for true, given, count in scores.confusions[:top])
+    columns = ("true label", "label given", counted)
+    return [Heading("Most frequent confusions"), Table(columns, rows, ("left", "left", "right"))]

@@ -15,9 +15,9 @@ from regard.cli.arguments.options import (
     Format,
     FormatOption,
     PlainOption,
+    Shown,
     WidthOption,
 )
-from regard.cli.arguments.train_options import Shown
 from regard.cli.output.written_file import check_folder
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, UnknownNameError

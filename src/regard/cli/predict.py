@@ -17,7 +17,6 @@ from regard.cli.arguments.options import (
     BothForceOption,
     ColourOption,
     FigureOption,
-    FigureViewName,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -35,10 +34,11 @@ from regard.cli.arguments.options import (
 )
 from regard.cli.arguments.trusted import load
 from regard.cli.output.standard_output import outliving_reader
+from regard.cli.output.written_file import check_view
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
-__all__ = ["Wanted", "answer_all", "check_view", "predict"]
+__all__ = ["Wanted", "answer_all", "predict"]
 
 # Fewer sources are done before anybody could read a progress bar.
 _WORTH_A_BAR = 20
@@ -213,17 +213,3 @@ def _check(wanted: Wanted, command: str) -> None:
     for option, given in (("--top", wanted.top), ("--layer", wanted.layer), ("--head", wanted.head)):
         if given and wanted.format is Written.csv:
             raise ArgumentError(f"`{option}` lists weights, for which csv has no columns. Write --format json.")
-
-
-def check_view(figure: str | None, view: FigureViewName | None, *, measured: bool) -> None:
-    """Check that a view is one of a figure, and that it can be drawn.
-
-    Raises:
-        ArgumentError: there is no figure, or it needs effects, which the command doesn't measure.
-    """
-    if view is not None and figure is None:
-        raise ArgumentError("`--view` says what `--figure` draws, but there is none. Give --figure FILE.")
-    if view is FigureViewName.compared and not measured:
-        raise ArgumentError(
-            "`--view` must not be compared here: what mattered isn't measured. regard see --figure measures it."
-        )

@@ -1,12 +1,12 @@
 """`regard replace`: a recipe with one part swapped for another, side by side."""
 
+import dataclasses
 from typing import Annotated
 
 import typer
 
 from regard.cli.arguments.command import command_with
-from regard.cli.arguments.comparison_options import ComparisonOptions, ResultsOption
-from regard.cli.arguments.options import MOST_EPOCHS, MOST_SEEDS, ColumnOption
+from regard.cli.arguments.options import MOST_EPOCHS, MOST_SEEDS, ColumnOption, ComparisonOptions, ResultsOption
 from regard.cli.startup import import_torch
 
 __all__ = ["replace"]
@@ -45,27 +45,23 @@ def _replace(
       regard replace scaled_dot additive mine/recipe.json --data reviews.csv --out replaced
     """
     import_torch()
-    from regard.cli.comparing import compare_and_show, find_data, usual_of
-    from regard.cli.swaps import swapped_recipe, with_kept_fields
-    from regard.lab.candidates import grid
+    from regard.cli.comparing import Comparison, compare_and_show, find_data, usual_of
+    from regard.cli.training import choose_recipe
+    from regard.lab.candidates import grid, swapped_recipe, with_kept_fields
+    from regard.tasks import Recipe
 
-    base, field, value = swapped_recipe(recipe, old, new, epochs)
+    named = choose_recipe(recipe, None, Recipe())
+    base, field, value = swapped_recipe(named, old, new)
+    if epochs is not None:
+        base = dataclasses.replace(base, epochs=epochs)
     # Before the data are read, which may take minutes.
-    vary, notes = with_kept_fields(recipe, base, field, value)
+    vary, notes = with_kept_fields(named, base, field, value)
     grid(base, vary)
     if data is None:
         data, usual = usual_of(recipe)
         label = label or usual
-    compare_and_show(
-        find_data(data, base.task.kind, label, column, by_recipe=True),
-        base,
-        vary,
-        options,
-        out=out,
-        seeds=seeds,
-        halving=False,
-        notes=notes,
-    )
+    found = find_data(data, base.task.kind, label, column, by_recipe=True)
+    compare_and_show(found, Comparison(base, vary, seeds, halving=False, notes=notes), options, out)
 
 
 replace = command_with(_replace, ComparisonOptions)

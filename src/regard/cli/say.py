@@ -25,7 +25,7 @@ from regard.cli.arguments.options import (
 )
 from regard.cli.arguments.trusted import load
 from regard.cli.output.standard_output import outliving_reader
-from regard.cli.predict import check_view
+from regard.cli.output.written_file import check_view
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError, DataError, MissingExtraError, RegardError, UnreliablePrediction
 

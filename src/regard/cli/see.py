@@ -1,14 +1,13 @@
 """`regard see`: what a model says about one input, what it attended to, and what mattered."""
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -24,8 +23,9 @@ from regard.cli.arguments.options import (
     ViewOption,
     WidthOption,
 )
+from regard.cli.output.record_files import is_record
 from regard.cli.output.standard_output import outliving_reader
-from regard.cli.predict import check_view
+from regard.cli.output.written_file import check_view
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from regard.cli.answering.cases import Cases
-    from regard.cli.compared import Other
     from regard.cli.output.html_page import HtmlPage
     from regard.inspection import Case, Record
-    from regard.inspection.views.facts import Facts
 
 __all__ = ["see"]
 
@@ -52,6 +50,8 @@ class AttributionName(StrEnum):
 
 # Fewer changes are measured before anybody could read a progress bar.
 _WORTH_A_BAR = 64
+# Characters of a title of two; more are cut.
+_TITLE = 60
 
 
 class SeeOptions(NamedTuple):
@@ -159,8 +159,7 @@ def _see(
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
     from regard.cli.answering.cases import cases_of, check_attends
-    from regard.cli.answering.showing import Show, as_json, maps, weights_page
-    from regard.cli.compared import Other, other_of
+    from regard.cli.answering.showing import Show, as_json, facts_as_json, maps, weights_page
     from regard.cli.output.console import output_console
     from regard.cli.output.html_page import HtmlPage
     from regard.inspection import save_record, story_of
@@ -169,7 +168,7 @@ def _see(
 
     if options.save is not None and Path(options.save).is_dir():
         raise ArgumentError(f"`--save` must be a file to write, but {options.save} is a folder.")
-    other = other_of(model, source, options.compare, options.compare_input)
+    other = _other_of(model, source, options.compare, options.compare_input)
     if other is not None:
         for name, given in (
             ("--save", options.save),
@@ -188,7 +187,7 @@ def _see(
         figure_file = FigureFile(options.figure, options.view, force=options.force)
     console = output_console(width=options.width, colour=options.color)
     if other is not None:
-        _compare((Other(model, source), other), options, page_file, console)
+        _compare((_Side(model, source), other), options, page_file, console)
         return
     record, case = _record(model, source, options.effects, cases_of)
     check_attends(record)
@@ -197,27 +196,20 @@ def _see(
             f"`--attribution` must be left out: {model} is a record without predictions. regard see --save keeps them."
         )
     method = None if options.attribution is None else options.attribution.value
-    told = None
-    if record.outcomes is not None:
-        told = story_of(record, **options.chosen, attribution=method, case=case)
+    told = None if record.outcomes is None else story_of(record, **options.chosen, attribution=method, case=case)
     if options.save is not None:
         save_record(record, options.save)
         typer.echo(f"Wrote {options.save}.", err=True)
-    page = (
-        weights_page(record, options.layer, options.head, options.top)
-        if told is None
-        else page_of(record, told, options.top)
-    )
+    if told is None:
+        page = weights_page(record, options.layer, options.head, options.top)
+        values = partial(as_json, record, Show(options.layer, options.head, options.top))
+    else:
+        page, values = page_of(record, told, options.top), partial(facts_as_json, record, told)
     if options.map:
         page = Page(page.title, (*page.blocks, *maps(record, options.layer, options.head).blocks))
     with outliving_reader(page_file is not None or figure_file is not None):
         if options.format is Format.json:
-            found = (
-                as_json(record, Show(options.layer, options.head, options.top))
-                if told is None
-                else _as_json(record, told)
-            )
-            typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+            typer.echo(json.dumps(values(), ensure_ascii=False, indent=2))
         else:
             show(page, console, plain=options.plain)
     # Last, so that the terminal ends with the file's name.
@@ -231,13 +223,50 @@ def _see(
         figure_file.write(model, **options.chosen)
 
 
-def _compare(
-    sides: "tuple[Other, Other]", options: SeeOptions, page_file: "HtmlPage | None", console: "Console"
-) -> None:
+class _Side(NamedTuple):
+    """One of the two that are compared: a model, or the file of a record, and the input, which a record has itself."""
+
+    model: str
+    source: str | None
+
+
+def _other_of(model: str, source: str | None, compare: str | None, compare_input: str | None) -> _Side | None:
+    """What MODEL and INPUT are compared with; None if with nothing.
+
+    Args:
+        model, source: MODEL and INPUT.
+        compare: another model or a record; None: the same model.
+        compare_input: another input; None: the same input.
+
+    Raises:
+        ArgumentError: the options contradict each other.
+    """
+    if compare is None and compare_input is None:
+        return None
+    if compare is None:
+        if is_record(model):
+            raise ArgumentError(
+                f"`--compare-input` needs a model that reads it, but {model} is a record. Give one by --compare MODEL."
+            )
+        return _Side(model, compare_input)
+    if is_record(compare):
+        if compare_input is not None:
+            raise ArgumentError(
+                f"`--compare-input` must be left out: {compare} is a record, which holds its own input."
+            )
+        return _Side(compare, None)
+    if compare_input is None and is_record(model):
+        raise ArgumentError(
+            f"`--compare-input` must be given: {compare} is a model, and the text or file of which the record {model} "
+            "was made isn't known."
+        )
+    return _Side(compare, source if compare_input is None else compare_input)
+
+
+def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPage | None", console: "Console") -> None:
     """Print what differs between two records, and write the page of both."""
     from regard.cli.answering.cases import cases_of, check_attends
-    from regard.cli.compared import difference_as_json, titles_of_both
-    from regard.cli.output.record_files import is_record
+    from regard.cli.answering.showing import difference_as_json
     from regard.inspection import comparison_of
     from regard.inspection.views.comparison_page import page_of
     from regard.page import show
@@ -251,7 +280,7 @@ def _compare(
         found, _ = _record(side.model, side.source, asked, load)
         check_attends(found)
         records.append(found)
-    titles = titles_of_both(sides, (records[0], records[1]))
+    titles = _titles_of(sides, (records[0], records[1]))
     found = comparison_of(*records, **options.chosen)
     with outliving_reader(page_file is not None):
         if options.format is Format.json:
@@ -262,11 +291,27 @@ def _compare(
         page_file.write_comparison(found.records, titles, **options.chosen)
 
 
+def _titles_of(sides: tuple[_Side, _Side], records: tuple["Record", "Record"]) -> tuple[str, str]:
+    """The names of both: the files of records, else models if they differ, and inputs if they differ."""
+    from regard.page.visible import clip
+
+    models = [
+        side.model if is_record(side.model) else record.model for side, record in zip(sides, records, strict=True)
+    ]
+    if models[0] == models[1] and sides[0].model != sides[1].model:
+        models = [side.model for side in sides]
+    other = models[0] != models[1], sides[0].source != sides[1].source
+    found = []
+    for model, side in zip(models, sides, strict=True):
+        parts = [*([model] if other[0] or not other[1] else []), *([side.source or ""] if other[1] else [])]
+        found.append(": ".join(clip(each, _TITLE) for each in parts if each))
+    return found[0], found[1]
+
+
 def _record(
     model: str, source: str | None, effects: bool | None, load: "Callable[[str], Cases]"
 ) -> tuple["Record", "Case | None"]:
     """The record, and the case that it was made of; None where the record was read from a file."""
-    from regard.cli.output.record_files import is_record
     from regard.inspection import load_record
     from regard.inspection import see as see_case
     from regard.inspection.cases.own_model import is_own_model, own_case
@@ -297,50 +342,6 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     with Progress(console=Console(file=sys.stderr), transient=True) as progress:
         task = progress.add_task("measuring what mattered", total=None, visible=False)
         yield lambda done, total: progress.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
-
-
-def _as_json(record: "Record", told: "Facts") -> dict[str, Any]:
-    """The story as plain values. Positions count from 1."""
-    items = []
-    for number, (text, weight) in enumerate(zip(record.items, told.weights, strict=True)):
-        hidden = {"hidden": _outcome(told.hidden[number])} if told.hidden else {}
-        items.append({"text": text, "position": number + 1, "weight": _number(weight), **hidden})
-    place, method = told.place, told.attribution
-    return {
-        "model": record.model,
-        "answer": {
-            "of": place.name,
-            "position": None if place.query is None else place.query + 1,
-            "label": place.label or None,
-            "score": _number(place.score),
-        },
-        "sentence": told.sentence,
-        "shown": told.title,
-        "attribution": None
-        if method is None
-        else {"name": method.name, "means": method.means, "misleads": method.misleads},
-        "items": items,
-        "heads": [
-            {
-                **({"attention": each.attention} if each.attention else {}),
-                "layer": each.layer,
-                "head": each.head,
-                "pattern": each.pattern or None,
-                "removed": _outcome(each.outcome),
-            }
-            for each in told.removed
-        ],
-        "rank_agreement": _number(told.agreement),
-        "largest_difference": _number(told.difference),
-    }
-
-
-def _outcome(outcome: Any) -> dict[str, Any]:
-    return {"label": outcome.label or None, "score": _number(outcome.score), "change": _number(outcome.change)}
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
 see = command_with(_see, SeeOptions)

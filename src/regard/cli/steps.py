@@ -26,7 +26,9 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.files import looks_like_path
 
 if TYPE_CHECKING:
-    from regard.inspection.steps import Matrices, Steps
+    from rich.console import Console
+
+    from regard.inspection.steps import Blank, Matrices, Steps, WorkedExample
     from regard.page import Page
 
 __all__ = ["steps"]
@@ -121,86 +123,13 @@ def _steps(
     """
     of_record = is_record(example)
     _check_options(example, options, of_record)
-    # Imported here and not above: these load torch, for which --help and a mistyped option needn't wait.
+    # Here and not above: this brings torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.output.console import output_console
-    from regard.cli.output.figure_file import FigureFile
-    from regard.cli.output.html_page import HtmlPage
-    from regard.inspection.figures.matrix_form import MOST_ROWS, is_drawable, matrix_form
-    from regard.inspection.steps import (
-        EXAMPLES,
-        example_page,
-        is_editable,
-        live_steps,
-        matrices_blocks,
-        named_parts,
-        phrase,
-        read_matrices,
-        steps_page,
-    )
-    from regard.inspection.steps import steps as walk_of
-    from regard.page import Page, Prose, show
-
-    console = output_console(width=options.width, colour=options.color)
-    page_file = None if options.html is None else HtmlPage(options.html, force=options.force)
-    figure_file = None if options.figure is None else FigureFile(options.figure, None, force=options.force)
-
-    def show_result(page: Page, result: dict[str, Any], document: str | None = None) -> None:
-        if options.format is Format.json:
-            with outliving_reader(page_file is not None or figure_file is not None):
-                typer.echo(json.dumps(result, ensure_ascii=False, indent=2))
-        if page_file is not None and document is not None:
-            page_file.save(document)
-        elif page_file is not None:
-            page_file.add(page, heading=False)
-            page_file.write(page.title, example, options.lang)
-        elif options.format is Format.text:
-            with outliving_reader(figure_file is not None):
-                show(page, console, plain=options.plain)
-
+    outputs = _Outputs(example, options)
     if of_record:
-        show_result(*_of_record(example, options))
-        return
-    known = EXAMPLES.get(example)
-    if known is None and not (Path(example).exists() or looks_like_path(example)):
-        raise UnknownNameError("EXAMPLE", example, EXAMPLES)
-    matrices = read_matrices(example) if known is None else known.matrices
-    check_number("--query", options.query, len(matrices.query))
-    if options.key is not None:
-        check_number("--key", options.key, len(matrices.key))
-    names: dict[str, Any] = {
-        "score": str(options.score or (known.score if known else "scaled_dot")),
-        "weights": str(options.weights or _Weights.softmax),
-        "temperature": 1.0 if options.temperature is None else options.temperature,
-        "mask": "causal" if options.causal else None,
-    }
-    parts = named_parts(matrices, **names)
-    place = {"row": options.query - 1, "column": None if options.key is None else options.key - 1}
-    walk = walk_of(*matrices.tensors, **parts, **place)
-    if options.exercise:
-        _exercise(matrices, walk, parts, options.lang, console, plain=options.plain)
-        return
-    if known is not None:
-        page = example_page(known, walk, options.lang)
+        outputs.show(*_of_record(example, options))
     else:
-        query_item = matrices.query_items[options.query - 1]
-        walk_page = steps_page(walk, options.lang, items=matrices.items, query_item=query_item)
-        page = Page(example, (*matrices_blocks(matrices, options.lang), *walk_page.blocks))
-    document = None
-    if page_file is not None and is_editable(matrices):
-        document = live_steps(known or matrices, title=example, language=options.lang, **place, **names)
-    elif page_file is not None:
-        page = Page(page.title, (*page.blocks, Prose(phrase("too large", options.lang))))
-    # The figure is drawn before anything is printed, because the matrices may be too large for it.
-    if figure_file is not None and not is_drawable(matrices):
-        raise ArgumentError(
-            f"`--figure` draws matrices of up to {MOST_ROWS} rows and columns, but {example} has larger ones. "
-            "Leave it out, or give fewer rows."
-        )
-    figure = None if figure_file is None else matrix_form(known or matrices, row=options.query - 1, **names)
-    show_result(page, _as_json(matrices, walk), document)
-    if figure_file is not None:
-        figure_file.save(figure)
+        _follow_matrices(example, options, outputs)
 
 
 def _check_options(example: str, options: StepsOptions, of_record: bool) -> None:
@@ -209,53 +138,102 @@ def _check_options(example: str, options: StepsOptions, of_record: bool) -> None
     Raises:
         ArgumentError: they don't.
     """
-    of_matrices = {
-        "--score": options.score,
-        "--weights": options.weights,
-        "--temperature": options.temperature,
-        "--causal": options.causal or None,
-    }
-    of_layers = {"--layer": options.layer, "--head": options.head, "--item": options.item}
-    _refuse_inapplicable(example, of_matrices if of_record else of_layers, of_record)
-    if of_record and options.figure is not None:
-        raise ArgumentError(
-            f"`--figure` draws an example or your own matrices, but {example} is a record. Leave it out, or draw the "
-            "record by `regard see MODEL INPUT --figure`."
-        )
-    if of_record and options.exercise:
-        raise ArgumentError(
-            f"`--exercise` asks for the numbers of an example or of your own matrices, but {example} is a record. "
-            "Leave it out."
-        )
+    if of_record:
+        _refuse_for_record(example, options)
+    for option, value in (("--layer", options.layer), ("--head", options.head), ("--item", options.item)):
+        if value is not None and not of_record:
+            raise ArgumentError(
+                f"`{option}` is for a record, a file that Seen.save wrote, but {example} is none. Leave it out."
+            )
     weights = options.weights or _Weights.softmax
     if options.temperature is not None and weights is not _Weights.softmax:
         raise ArgumentError(f"`--temperature` is for softmax, but --weights is {weights}. Leave one of them out.")
     if options.temperature is not None and not options.temperature >= 0:
         raise ArgumentError(f"`--temperature` must be 0 or more, but is {options.temperature}.")
-    wants_json = True if options.format is Format.json else None
-    for option, value in (("--html", options.html), ("--figure", options.figure), ("--format json", wants_json)):
-        if options.exercise and value is not None:
+    shows_numbers = {
+        "--html": options.html is not None,
+        "--figure": options.figure is not None,
+        "--format json": options.format is Format.json,
+    }
+    for option, given in shows_numbers.items():
+        if options.exercise and given:
             raise ArgumentError(
                 f"`--exercise` asks for the numbers, which `{option}` would show. Leave one of them out."
             )
 
 
-def _refuse_inapplicable(example: str, options: dict[str, Any], of_record: bool) -> None:
-    """Refuse options that don't apply: those of matrices for a record, and those of a record for matrices.
+def _refuse_for_record(record: str, options: StepsOptions) -> None:
+    """Refuse what only an example or matrices of one's own can have.
 
     Raises:
-        ArgumentError: one of them is given.
+        ArgumentError: such an option is given.
     """
-    for option, value in options.items():
-        if value is not None and of_record:
+    of_matrices = {
+        "--score": options.score is not None,
+        "--weights": options.weights is not None,
+        "--temperature": options.temperature is not None,
+        "--causal": options.causal,
+    }
+    for option, given in of_matrices.items():
+        if given:
             raise ArgumentError(
-                f"`{option}` is for an example or your own matrices, but {example} is a record, whose layers have "
+                f"`{option}` is for an example or your own matrices, but {record} is a record, whose layers have "
                 "their own. Leave it out."
             )
-        if value is not None:
-            raise ArgumentError(
-                f"`{option}` is for a record, a file that Seen.save wrote, but {example} is none. Leave it out."
-            )
+    if options.figure is not None:
+        raise ArgumentError(
+            f"`--figure` draws an example or your own matrices, but {record} is a record. Leave it out, or draw the "
+            "record by `regard see MODEL INPUT --figure`."
+        )
+    if options.exercise:
+        raise ArgumentError(
+            f"`--exercise` asks for the numbers of an example or of your own matrices, but {record} is a record. "
+            "Leave it out."
+        )
+
+
+class _Outputs:
+    """Where the steps go: to the terminal as text or as JSON, to a page, to a figure.
+
+    Args:
+        example: the argument of the command.
+        options: its options.
+
+    Raises:
+        ArgumentError: a file can't be written.
+    """
+
+    def __init__(self, example: str, options: StepsOptions):
+        from regard.cli.output.console import output_console
+        from regard.cli.output.figure_file import FigureFile
+        from regard.cli.output.html_page import HtmlPage
+
+        self._example, self._options = example, options
+        self.console = output_console(width=options.width, colour=options.color)
+        self.html = None if options.html is None else HtmlPage(options.html, force=options.force)
+        self.figure = None if options.figure is None else FigureFile(options.figure, None, force=options.force)
+
+    def show(self, page: "Page", result: dict[str, Any], editable: str | None = None) -> None:
+        """Print the steps, or write their page.
+
+        Args:
+            page: the steps.
+            result: the same for `--format json`.
+            editable: the document of a page whose numbers can be edited, which is written instead of `page`.
+        """
+        from regard.page import show
+
+        if self._options.format is Format.json:
+            with outliving_reader(self.html is not None or self.figure is not None):
+                typer.echo(json.dumps(result, ensure_ascii=False, indent=2))
+        elif self.html is None:
+            with outliving_reader(self.figure is not None):
+                show(page, self.console, plain=self._options.plain)
+        if self.html is not None and editable is not None:
+            self.html.save(editable)
+        elif self.html is not None:
+            self.html.add(page, heading=False)
+            self.html.write(page.title, self._example, self._options.lang)
 
 
 def _of_record(path: str, options: StepsOptions) -> tuple["Page", dict[str, Any]]:
@@ -290,6 +268,70 @@ def _of_record(path: str, options: StepsOptions) -> tuple["Page", dict[str, Any]
     return page, {**header, **item_names, "notes": record_layer.notes, **_numbers(walk)}
 
 
+def _follow_matrices(name: str, options: StepsOptions, outputs: _Outputs) -> None:
+    """Show the steps of an example, or of a file of one's own; or ask for their numbers.
+
+    Raises:
+        UnknownNameError: there is neither such an example nor such a file.
+        ArgumentError: there is no such query or key, or the figure would be too large.
+        DataError: the file can't be used.
+    """
+    from regard.inspection.figures.matrix_form import MOST_ROWS, is_drawable, matrix_form
+    from regard.inspection.steps import EXAMPLES, is_editable, live_steps, named_parts, phrase, read_matrices
+    from regard.inspection.steps import steps as steps_of
+    from regard.page import Page, Prose
+
+    example = EXAMPLES.get(name)
+    if example is None and not (Path(name).exists() or looks_like_path(name)):
+        raise UnknownNameError("EXAMPLE", name, EXAMPLES)
+    matrices = read_matrices(name) if example is None else example.matrices
+    check_number("--query", options.query, len(matrices.query))
+    if options.key is not None:
+        check_number("--key", options.key, len(matrices.key))
+    row, column = options.query - 1, None if options.key is None else options.key - 1
+    names: dict[str, Any] = {
+        "score": str(options.score or (example.score if example else "scaled_dot")),
+        "weights": str(options.weights or _Weights.softmax),
+        "temperature": 1.0 if options.temperature is None else options.temperature,
+        "mask": "causal" if options.causal else None,
+    }
+    parts = named_parts(matrices, **names)
+    walk = steps_of(*matrices.tensors, **parts, row=row, column=column)
+    if options.exercise:
+        _exercise(matrices, walk, parts, options, outputs.console)
+        return
+    page = _page_of(name, example, matrices, walk, options.lang)
+    editable = None
+    if outputs.html is not None:
+        if is_editable(matrices):
+            shown = {"title": name, "language": options.lang, "row": row, "column": column}
+            editable = live_steps(example or matrices, **shown, **names)
+        else:
+            page = Page(page.title, (*page.blocks, Prose(phrase("too large", options.lang))))
+    # The figure is drawn before anything is printed, because the matrices may be too large for it.
+    figure = None
+    if outputs.figure is not None:
+        if not is_drawable(matrices):
+            raise ArgumentError(
+                f"`--figure` draws matrices of up to {MOST_ROWS} rows and columns, but {name} has larger ones. "
+                "Leave it out, or give fewer rows."
+            )
+        figure = matrix_form(example or matrices, row=row, **names)
+    outputs.show(page, _as_json(matrices, walk), editable)
+    if outputs.figure is not None:
+        outputs.figure.save(figure)
+
+
+def _page_of(name: str, example: "WorkedExample | None", matrices: "Matrices", walk: "Steps", language: str) -> "Page":
+    from regard.inspection.steps import example_page, matrices_blocks, steps_page
+    from regard.page import Page
+
+    if example is not None:
+        return example_page(example, walk, language)
+    steps = steps_page(walk, language, items=matrices.items, query_item=matrices.query_items[walk.row])
+    return Page(name, (*matrices_blocks(matrices, language), *steps.blocks))
+
+
 def _as_json(matrices: "Matrices", walk: "Steps") -> dict[str, Any]:
     return {
         "query": matrices.query_items[walk.row],
@@ -317,38 +359,46 @@ def _finite(values: Any) -> Any:
 
 
 def _exercise(
-    matrices: "Matrices", walk: "Steps", parts: dict[str, Any], lang: str, console: Any, *, plain: bool
+    matrices: "Matrices", walk: "Steps", parts: dict[str, Any], options: StepsOptions, console: "Console"
 ) -> None:
+    """Ask for one number of the steps after the other, until all are given or the user ends it."""
     from regard.inspection.steps import blanks, matrices_blocks, phrase
     from regard.inspection.steps.numbers import number
     from regard.page import Page, Prose, show
-    from regard.page.visible import visible
 
-    names = {"query": matrices.query_items[walk.row], "key": matrices.items[walk.column]}
+    lang, names = options.lang, {"query": matrices.query_items[walk.row], "key": matrices.items[walk.column]}
     numbers = matrices_blocks(matrices, lang, whole=True)
-    show(Page("", (*numbers, Prose(phrase("intro", lang, **names)))), console, plain=plain)
-    exercise_blanks = blanks(matrices, walk, **parts)
-    right = right_at_once = revealed = 0
-    answer = ""
-    count = len(exercise_blanks)
-    for position, blank in enumerate(exercise_blanks, start=1):
+    show(Page("", (*numbers, Prose(phrase("intro", lang, **names)))), console, plain=options.plain)
+    all_blanks = blanks(matrices, walk, **parts)
+    count, right, right_at_once, revealed = len(all_blanks), 0, 0, 0
+    for position, blank in enumerate(all_blanks, start=1):
         name = phrase(blank.name, lang)
         typer.echo("\n" + phrase("ask", lang, number=position, count=count, name=name, formula=blank.formula))
-        tries = 0
-        while (answer := _answer()) not in ("q", "?"):
-            tries += 1
-            verdict = blank.check(answer)
-            typer.echo(visible(phrase(verdict, lang, **names)))
-            if verdict == "right":
-                right += 1
-                right_at_once += tries == 1
-                break
+        answer, tries = _last_answer(blank, names, lang)
+        if answer == "q":
+            break
         if answer == "?":
             revealed += 1
             typer.echo(phrase("answer", lang, value=number(blank.value)))
-        if answer == "q":
-            break
+        else:
+            right += 1
+            right_at_once += tries == 1
     typer.echo("\n" + phrase("summary", lang, right=right, count=count, first=right_at_once, shown=revealed))
+
+
+def _last_answer(blank: "Blank", names: dict[str, str], lang: str) -> tuple[str, int]:
+    """The answer that is right, or "?" to be shown it, or "q" to end; and how many numbers were tried."""
+    from regard.inspection.steps import phrase
+    from regard.page.visible import visible
+
+    tries = 0
+    while (answer := _answer()) not in ("q", "?"):
+        tries += 1
+        verdict = blank.check(answer)
+        typer.echo(visible(phrase(verdict, lang, **names)))
+        if verdict == "right":
+            break
+    return answer, tries
 
 
 def _answer() -> str:

@@ -11,7 +11,7 @@ import typer
 
 from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
 from regard.cli.arguments.columns import column_names
-from regard.cli.arguments.train_options import TrainOptions
+from regard.cli.train import TrainOptions
 from regard.datasets import parse_label_names
 from regard.errors import ArgumentError, UnknownNameError, nearest
 from regard.files import looks_like_path, similar_paths

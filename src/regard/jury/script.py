@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import torch
@@ -20,22 +21,24 @@ __all__ = ["written_script"]
 
 _MOST_WRITTEN = 200  # numbers; if there are more, the program draws them by their seed
 
-_HEAD = '''"""{docstring}
+# The program's texts, whose $names `written_script` fills in.
+
+_HEAD = '''"""$docstring
 """
 
 import torch
 
-{function}
+$function
 
 # The call.
-{inputs}
-options = {{{options}}}
+$inputs
+options = {$options}
 
 
 def call(query, key, value, **options):
-    output = {called}
+    output = $called
     output = output[0] if isinstance(output, tuple | list) else output
-    return {returned}
+    return $returned
 
 
 def definition(query, key, value, bias=None, kept=None):
@@ -44,7 +47,7 @@ def definition(query, key, value, bias=None, kept=None):
     bias = None if bias is None else bias.expand(allowed.shape)
     for b, h, i in torch.cartesian_prod(*map(torch.arange, query.shape[:3])).view(-1, 3).tolist():
         seen = allowed[b, h, i].nonzero().flatten()
-        scores = (key[b, h // share, seen] * query[b, h, i]).sum(-1) * {scale}
+        scores = (key[b, h // share, seen] * query[b, h, i]).sum(-1) * $scale
         if bias is not None:
             scores = scores + bias[b, h, i, seen]
         weights = scores.softmax(0)
@@ -60,35 +63,38 @@ def exact(tensor):
 
 '''
 
-_LEAVES = """own = {{name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}}
-right = {{name: exact(tensor) for name, tensor in tensors.items()}}
+# Behind the head comes a tail, which calls the function, computes what is right, and prints both.
+
+_LEAVES = """own = {name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}
+right = {name: exact(tensor) for name, tensor in tensors.items()}
 """
 
-_SHOWN = 'print("{what}, at {where}:")\nprint("  wrong", got{at}.item())\nprint("  right", wanted{at}.item())\n'
+_SHOWN = 'print("$what, at $where:")\nprint("  wrong", got$at.item())\nprint("  right", wanted$at.item())\n'
 
-_CALLED = 'call(own["query"], own["key"], own["value"], **{{**options{bias}}})'
+_CALLED_ON_OWN = 'call(own["query"], own["key"], own["value"], **{**options$bias})'
 
+# By the `script` of a law, or what its finding is about: an output, or a gradient.
 _TAILS = {
     "output": """with torch.no_grad():
     got = call(query, key, value, **options)
-    wanted = definition(**{{name: exact(tensor) for name, tensor in tensors.items()}})
+    wanted = definition(**{name: exact(tensor) for name, tensor in tensors.items()})
 """
     + _SHOWN,
     "gradient": _LEAVES
-    + """got = torch.autograd.grad({called}, own["{wrt}"], upward, materialize_grads=True)[0]
-wanted = torch.autograd.grad(definition(**right), right["{wrt}"], exact(upward))[0]
+    + """got = torch.autograd.grad($called_on_own, own["$wrt"], upward, materialize_grads=True)[0]
+wanted = torch.autograd.grad(definition(**right), right["$wrt"], exact(upward))[0]
 """
     + _SHOWN,
     "one gradient": """own = dict(tensors)
-own["{wrt}"] = own["{wrt}"].detach().clone().requires_grad_()
-right = {{name: exact(tensor) for name, tensor in tensors.items()}}
-got = torch.autograd.grad({called}, own["{wrt}"], upward, materialize_grads=True)[0]
-wanted = torch.autograd.grad(definition(**right), right["{wrt}"], exact(upward))[0]
+own["$wrt"] = own["$wrt"].detach().clone().requires_grad_()
+right = {name: exact(tensor) for name, tensor in tensors.items()}
+got = torch.autograd.grad($called_on_own, own["$wrt"], upward, materialize_grads=True)[0]
+wanted = torch.autograd.grad(definition(**right), right["$wrt"], exact(upward))[0]
 """
     + _SHOWN,
     "second order": _LEAVES
-    + '''generator = torch.Generator("cpu").manual_seed({seed} + 1)
-directions = {{name: torch.randn(tensor.shape, generator=generator).to(tensor) for name, tensor in tensors.items()}}
+    + '''generator = torch.Generator("cpu").manual_seed($seed + 1)
+directions = {name: torch.randn(tensor.shape, generator=generator).to(tensor) for name, tensor in tensors.items()}
 
 
 def twice(output, leaves, upward):
@@ -96,97 +102,97 @@ def twice(output, leaves, upward):
     upward = upward.detach().clone().requires_grad_()
     first = torch.autograd.grad(output, list(leaves.values()), upward, create_graph=True, materialize_grads=True)
     along = sum((grad * directions[name].to(grad)).sum() for name, grad in zip(leaves, first, strict=True))
-    wanted = {{**leaves, "what comes from above": upward}}["{wrt}"]
+    wanted = {**leaves, "what comes from above": upward}["$wrt"]
     return torch.autograd.grad(along, wanted, materialize_grads=True)[0]
 
 
-got = twice({called}, own, upward)
+got = twice($called_on_own, own, upward)
 wanted = twice(definition(**right), right, exact(upward))
 '''
     + _SHOWN,
     "forward mode": """from torch.autograd import forward_ad
 
-generator = torch.Generator("cpu").manual_seed({seed} + 1)
-directions = {{name: torch.randn(tensor.shape, generator=generator).to(tensor) for name, tensor in tensors.items()}}
+generator = torch.Generator("cpu").manual_seed($seed + 1)
+directions = {name: torch.randn(tensor.shape, generator=generator).to(tensor) for name, tensor in tensors.items()}
 
 
 def along(function, leaves):
     with forward_ad.dual_level():
-        dual = {{
+        dual = {
             name: forward_ad.make_dual(leaf.detach().clone(), directions[name].to(leaf))
             for name, leaf in leaves.items()
-        }}
+        }
         return forward_ad.unpack_dual(function(dual)).tangent
 
 
-got = along(lambda own: {called}, tensors)
-wanted = along(lambda right: definition(**right), {{name: exact(tensor) for name, tensor in tensors.items()}})
+got = along(lambda own: $called_on_own, tensors)
+wanted = along(lambda right: definition(**right), {name: exact(tensor) for name, tensor in tensors.items()})
 print("the derivative in forward mode:")
-print("  wrong", None if got is None else got{at}.item())
-print("  right", wanted{at}.item())
+print("  wrong", None if got is None else got$at.item())
+print("  right", wanted$at.item())
 """,
     "repeated": """def everything():
-    own = {{name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}}
-    output = {called}
+    own = {name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}
+    output = $called_on_own
     grads = torch.autograd.grad(output, list(own.values()), upward, materialize_grads=True)
     named = zip(own, grads, strict=True)
-    return {{"output": output.detach(), **{{f"gradient of {{name}}": grad for name, grad in named}}}}
+    return {"output": output.detach(), **{f"gradient of {name}": grad for name, grad in named}}
 
 
-first = everything()["{what}"]
+first = everything()["$what"]
 for _ in range(20):
-    again = everything()["{what}"]
+    again = everything()["$what"]
     if not torch.equal(first, again):
         at = (first.double() - again.double()).abs().argmax()
-        print("{what}, of the same call twice:")
+        print("$what, of the same call twice:")
         print("  wrong", again.flatten()[at].item())
         print("  right", first.flatten()[at].item())
         break
 """,
     "unchanged": """given = [*tensors.items(), ("mask", mask)]
-given = {{name: tensor for name, tensor in given if tensor is not None}}
-before = {{name: tensor.clone() for name, tensor in given.items()}}
+given = {name: tensor for name, tensor in given if tensor is not None}
+before = {name: tensor.clone() for name, tensor in given.items()}
 with torch.no_grad():
     call(query, key, value, **options)
 for name, tensor in before.items():
     now = given[name]
     if not torch.equal(tensor, now):
         at = (tensor.double() - now.double()).abs().argmax()
-        print(f"{{name}}, after the call and before:")
+        print(f"{name}, after the call and before:")
         print("  wrong", now.flatten()[at].item())
         print("  right", tensor.flatten()[at].item())
 """,
     "dropout": """# The values are unit vectors, so that outputs are weights: dropped, or scaled up.
-weights = definition(**{{name: exact(tensor) for name, tensor in tensors.items()}}).detach() / (1 - {dropout})
+weights = definition(**{name: exact(tensor) for name, tensor in tensors.items()}).detach() / (1 - $dropout)
 kept, count = 0, 0
 for seed in range(16):
     torch.manual_seed(seed)
     with torch.no_grad():
-        got = call(query, key, value, **options{seeded}).cpu().double()
+        got = call(query, key, value, **options$seeded).cpu().double()
     kept, count = kept + int((got != 0).sum()), count + got.numel()
     apart = torch.where(got == 0, 0.0, (got - weights).abs())
 at = apart.argmax()
-print("a weight that is kept, scaled up by 1 / (1 - {dropout}):")
+print("a weight that is kept, scaled up by 1 / (1 - $dropout):")
 print("  wrong", got.flatten()[at].item())
 print("  right", weights.flatten()[at].item())
 print("the share of weights that is kept:")
 print("  wrong", kept / count)
-print("  right", 1 - {dropout})
+print("  right", 1 - $dropout)
 """,
     "dropout gradients": """# The values are unit vectors, so that the output shows what was dropped.
-own = {{name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}}
-right = {{name: exact(tensor) for name, tensor in tensors.items()}}
+own = {name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}
+right = {name: exact(tensor) for name, tensor in tensors.items()}
 torch.manual_seed(3)
-output = call(own["query"], own["key"], own["value"], **options{seeding})
-kept = (output.detach().cpu() != 0).double() / (1 - {dropout})
-got = torch.autograd.grad(output, own["{wrt}"], upward, materialize_grads=True)[0]
-wanted = torch.autograd.grad(definition(**right, kept=kept), right["{wrt}"], exact(upward))[0]
+output = call(own["query"], own["key"], own["value"], **options$seeded_3)
+kept = (output.detach().cpu() != 0).double() / (1 - $dropout)
+got = torch.autograd.grad(output, own["$wrt"], upward, materialize_grads=True)[0]
+wanted = torch.autograd.grad(definition(**right, kept=kept), right["$wrt"], exact(upward))[0]
 """
     + _SHOWN,
     "seeds": """def drawn(seed):
     torch.manual_seed(seed)
     with torch.no_grad():
-        return call(query, key, value, **options{seeded}).cpu()
+        return call(query, key, value, **options$seeded).cpu()
 
 
 print("the same seed twice gives the same:")
@@ -214,8 +220,7 @@ def written_script(subject: Subject, law: Law, case: Case, finding: Finding, can
     """
     inputs, claims = subject.make(case), subject.claims
     swap = ".transpose(1, 2)" if claims.layout == "length first" else ""
-    scale = case.scale if case.scale is not None else f"{1 / math.sqrt(max(case.feature, 1))!r}"
-    head = _HEAD.format(
+    head = Template(_HEAD).substitute(
         docstring=_docstring(
             f'{candidate.name} breaks the law "{law.name}": {law.says}',
             "",
@@ -228,31 +233,30 @@ def written_script(subject: Subject, law: Law, case: Case, finding: Finding, can
         options=_options(subject, inputs),
         called=f"attention(query{swap}, key{swap}, value{swap}, **options)",
         returned=f"output{swap}",
-        scale=scale,
+        scale=case.scale if case.scale is not None else repr(1 / math.sqrt(max(case.feature, 1))),
     )
     bias = f', "{claims.bias}": own["bias"]' if case.bias else ""
-    seeded = f", {claims.seed}={{}}" if claims.seed else ""
-    wrt = finding.what.split(" of ", 1)[-1] if " of " in finding.what else "query"
-    tail = _TAILS[_tail(law, finding)].format(
-        called=_CALLED.format(bias=bias),
+    tail = Template(_TAILS[_tail(law, finding)]).substitute(
+        called_on_own=Template(_CALLED_ON_OWN).substitute(bias=bias),
         what=finding.what,
-        wrt=wrt,
+        wrt=finding.what.split(" of ", 1)[-1] if " of " in finding.what else "query",
         where=finding.where,
         at=f"[{', '.join(map(str, finding.where))}]" if finding.where else ".flatten()[0]",
         seed=case.seed,
         dropout=case.dropout,
-        seeded=seeded.format("seed"),
-        seeding=seeded.format(3),
+        seeded=f", {claims.seed}=seed" if claims.seed else "",
+        seeded_3=f", {claims.seed}=3" if claims.seed else "",
     )
     return f"{head}{tail}"
 
 
 def _tail(law: Law, finding: Finding) -> str:
+    """The name of the tail: a law whose script compares the output and the gradients has one for each of the two."""
+    if law.script == "compared":
+        return "gradient" if finding.what.startswith("gradient of ") else "output"
     if law.script == "dropout gradients" and finding.what == "output":
         return "dropout"
-    if law.script != "compared":
-        return law.script
-    return "gradient" if finding.what.startswith("gradient of ") else "output"
+    return law.script
 
 
 def _docstring(*sentences: str) -> str:
@@ -316,20 +320,20 @@ def _inputs(inputs: Inputs, alignment: str, device: str) -> str:
     case = inputs.case
     named = {"query": inputs.query, "key": inputs.key, "value": inputs.value, "upward": inputs.upward}
     named |= {} if inputs.bias is None else {"bias": inputs.bias}
-    lines = []
-    if sum(tensor.numel() for tensor in named.values()) <= _MOST_WRITTEN:
-        lines += [f"{name} = {_literal(tensor)}" for name, tensor in named.items()]
-    else:
-        lines += _drawn(case)
-    for name in named:
-        tensor_layout = case.upward_layout if name == "upward" else case.layout
-        to_device = "" if device == "cpu" else f".to({device!r})"
-        if tensor_layout != "contiguous" or to_device:
-            lines.append(f"{name} = {_laid(name, tensor_layout)}{to_device}")
-    shape = (case.batch, case.heads, case.queries, case.keys)
     to_device = "" if device == "cpu" else f".to({device!r})"
-    lines.append(f"mask = {_mask(inputs, shape)}{to_device if inputs.mask is not None else ''}")
-    lines.append(f"allowed = torch.ones{shape}.bool()" if inputs.mask is None else "allowed = mask.cpu().clone()")
+    if sum(tensor.numel() for tensor in named.values()) <= _MOST_WRITTEN:
+        lines = [f"{name} = {_literal(tensor)}" for name, tensor in named.items()]
+    else:
+        lines = _drawn(case)
+    for name in named:
+        layout = case.upward_layout if name == "upward" else case.layout
+        if layout != "contiguous" or to_device:
+            lines.append(f"{name} = {_laid_out(name, layout)}{to_device}")
+    shape = (case.batch, case.heads, case.queries, case.keys)
+    if inputs.mask is None:
+        lines += ["mask = None", f"allowed = torch.ones{shape}.bool()"]
+    else:
+        lines += [f"mask = {_mask(inputs.mask, case)}{to_device}", "allowed = mask.cpu().clone()"]
     if case.causal:
         diagonal = case.keys - case.queries if alignment == "end" else 0
         lines.append(f"allowed &= torch.ones{shape[2:]}.bool().tril({diagonal})")
@@ -338,6 +342,7 @@ def _inputs(inputs: Inputs, alignment: str, device: str) -> str:
 
 
 def _literal(tensor: Tensor) -> str:
+    """The tensor as an expression with all its numbers."""
     text = repr(tensor.detach().cpu().double().tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
     literal = f"torch.tensor({text}, dtype={tensor.dtype})"
     return literal if tensor.numel() else f"torch.zeros({tuple(tensor.shape)}, dtype={tensor.dtype})"
@@ -370,7 +375,8 @@ def _drawn(case: Case) -> list[str]:
     return [*lines, f"{', '.join(names)} = {rounded}"]
 
 
-def _laid(name: str, layout: str) -> str:
+def _laid_out(name: str, layout: str) -> str:
+    """The tensor of this name as an expression that gives it the layout in memory."""
     return {
         "contiguous": name,
         "transposed": f"{name}.transpose(1, 2).contiguous().transpose(1, 2)",
@@ -380,21 +386,23 @@ def _laid(name: str, layout: str) -> str:
     }[layout]
 
 
-def _mask(inputs: Inputs, shape: tuple[int, ...]) -> str:
-    case = inputs.case
-    if inputs.mask is None:
-        return "None"
-    if inputs.mask.numel() <= _MOST_WRITTEN or case.mask != "some":
-        if inputs.mask.numel() <= _MOST_WRITTEN:
-            numbers = inputs.mask.cpu().int().tolist()
-            return f"torch.tensor({numbers}).bool()" if inputs.mask.numel() else f"torch.ones({shape}).bool()"
-        m, n = case.queries, case.keys
+def _mask(mask: Tensor, case: Case) -> str:
+    """The mask as an expression: written out where it is small, else drawn or computed as `Case.make` does."""
+    shape = (case.batch, case.heads, case.queries, case.keys)
+    if not mask.numel():
+        return f"torch.ones({shape}).bool()"
+    if mask.numel() <= _MOST_WRITTEN:
+        return f"torch.tensor({mask.cpu().int().tolist()}).bool()"
+    m, n = case.queries, case.keys
+    if case.mask == "some":
+        return f"(drawn < 0.5) | (torch.arange({n}) == 0)"
+    if case.mask == "edge":
         distance = f"(torch.arange({n}) - torch.arange({m})[:, None])"
-        rows = f"(torch.arange({m}) < {m // 2}) | ((torch.arange({m}) - {m // 2}) % 2 == 1)"
-        return {
-            "edge": f"(({distance} >= -2) & ({distance} <= 1)).expand({shape}).clone()",
-            "rows": f"({rows})[:, None].expand({shape}).clone()",
-            "item": f"(torch.arange({case.batch}) < {case.batch - 1})[:, None, None, None].expand({shape}).clone()",
-            "end": f"(torch.arange({n}) < {int(inputs.mask[0, 0, 0].sum())}).expand({shape}).clone()",
-        }[case.mask]
-    return f"(drawn < 0.5) | (torch.arange({case.keys}) == 0)"
+        allowed = f"(({distance} >= -2) & ({distance} <= 1))"
+    elif case.mask == "rows":
+        allowed = f"((torch.arange({m}) < {m // 2}) | ((torch.arange({m}) - {m // 2}) % 2 == 1))[:, None]"
+    elif case.mask == "item":
+        allowed = f"(torch.arange({case.batch}) < {case.batch - 1})[:, None, None, None]"
+    else:  # "end"
+        allowed = f"(torch.arange({n}) < {int(mask[0, 0, 0].sum())})"
+    return f"{allowed}.expand({shape}).clone()"

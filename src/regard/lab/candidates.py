@@ -1,4 +1,4 @@
-"""Candidates: the recipes of a grid, from the values that some fields may have."""
+"""Candidates: the recipes of a grid, from the values that some fields may have, and a recipe with one part swapped."""
 
 import dataclasses
 import itertools
@@ -6,14 +6,26 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from regard.errors import ArgumentError, nearest
+from regard.attention import INPUT_POSITIONS, POSITIONS, SCORES, WEIGHTS
+from regard.errors import ArgumentError, UnknownNameError, nearest
+from regard.modules.projections import PROJECTIONS
 from regard.tasks import TASKS, Recipe
 from regard.tasks.architectures import NETWORK_FIELDS
 from regard.tasks.architectures.approximate import Approximate
 from regard.tasks.architectures.architecture import Architecture
 from regard.tasks.sources import INPUTS
 
-__all__ = ["changed", "check_vary", "describe_replaced", "field_of", "grid", "neutral_fields", "parse_vary"]
+__all__ = [
+    "changed",
+    "check_vary",
+    "describe_replaced",
+    "field_of",
+    "grid",
+    "neutral_fields",
+    "parse_vary",
+    "swapped_recipe",
+    "with_kept_fields",
+]
 
 MOST = 1000
 """More candidates than this are a mistake in typing."""
@@ -291,3 +303,76 @@ def _named(changes: Mapping[str, Any]) -> str:
 
 def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def swapped_recipe(recipe: Recipe, old: str, new: str) -> tuple[Recipe, str, str]:
+    """The recipe with `old`, the field of which it is a value, and the value that replaces it.
+
+    Args:
+        recipe: the recipe.
+        old, new: two values of one field; "rnn" is a bidirectional RNN, "cnn" a stack of convolutions. Of a seq2seq
+            recipe, "rnn" is a recurrent architecture, and "attention" a transformer.
+
+    Raises:
+        ArgumentError: they aren't values of one field of this recipe.
+        UnknownNameError: a name that is a value of no field.
+
+    Example:
+        >>> recipe, field, value = swapped_recipe(Recipe(), "rnn", "attention")
+        >>> recipe.network, field, value
+        ('bidirectional', 'network', 'attention')
+    """
+    fields = _choices(recipe)
+    aliases = recipe.task.architectures.aliases
+    first, second = (aliases.get(each, each) if each not in _all(fields) else each for each in (old, new))
+    for name, given, value, other in (("OLD", old, first, second), ("NEW", new, second, first)):
+        if value not in _all(fields):
+            # Only what the other name can be swapped for, if that is known.
+            suited = {field: values for field, values in fields.items() if other in values} or fields
+            known = [*(each for each, meant in aliases.items() if meant in _all(suited)), *_all(suited)]
+            raise UnknownNameError(name, given, dict.fromkeys(known), see="regard replace --help")
+    if first == second:
+        raise ArgumentError(f"`NEW` must be another part than `OLD`, but {old} and {new} are the same.")
+    field = next((field for field, values in fields.items() if first in values and second in values), None)
+    if field is None:
+        own, other = _field_with(fields, first), _field_with(fields, second)
+        raise ArgumentError(
+            f"`NEW` must be a {own}, as {old} is, but {new} is one of {other}. Take one of {', '.join(fields[own])}."
+        )
+    return (recipe if field_of(recipe, field) == first else changed(recipe, {field: first})), field, second
+
+
+def with_kept_fields(recipe: Recipe, base: Recipe, field: str, value: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """What replaces a part of `base`, and sentences on the fields of `recipe` that one of the two can't have.
+
+    Args:
+        recipe: the recipe as it was given.
+        base, field, value: as `swapped_recipe` returns them. A field that only the new part can have, such as the mask
+            of attention in the place of an RNN, has the value of `recipe` with it.
+    """
+    old, new = {field: field_of(base, field)}, {field: value}
+    lost = neutral_fields(recipe, new)
+    kept = {name: [field_of(recipe, name)] for name in neutral_fields(recipe, old) if name not in lost}
+    return {field: [value], **kept}, describe_replaced(recipe, [old, new])
+
+
+def _choices(recipe: Recipe) -> dict[str, tuple[str, ...]]:
+    """The fields that are chosen by name, with their values."""
+    networks = recipe.task.architectures
+    return {
+        # Only one network can't be swapped.
+        **({networks.field: tuple(networks.kinds)} if len(networks.kinds) > 1 else {}),
+        "score": tuple(SCORES),
+        "weights": tuple(WEIGHTS),
+        "position": (*POSITIONS, *INPUT_POSITIONS, "none"),
+        "projections": ("usual", *PROJECTIONS),
+        "cell": ("gru", "lstm"),
+    }
+
+
+def _all(fields: dict[str, tuple[str, ...]]) -> list[str]:
+    return [value for values in fields.values() for value in values]
+
+
+def _field_with(fields: dict[str, tuple[str, ...]], value: str) -> str:
+    return next(field for field, values in fields.items() if value in values)

@@ -17,7 +17,7 @@ from regard.errors import ArgumentError, DataError, DivergedError
 from regard.files import read_regular, write_json, write_text
 from regard.inputs import as_list
 from regard.lab.candidates import changed, describe_replaced, grid
-from regard.lab.comparison_report import comparison_page
+from regard.lab.comparison_report import Decided, comparison_page
 from regard.lab.halving import Rung, affordable, plan_rungs
 from regard.lab.measurement import cores
 from regard.lab.results import Run, read_runs
@@ -202,10 +202,8 @@ def compare(
             compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
             state = _tested(folder, state, test, compared, show)
         tested, said = state.get("test", {}), (*notes, *describe_replaced(recipe, known.values()))
-        page, short = (
-            comparison_page(study, runs, rounds, winner=winner, test=tested, name=name, notes=said, all_runs=all_runs)
-            for all_runs in (True, False)
-        )
+        decided = Decided(study, runs, rounds, winner, tested)
+        page, short = (comparison_page(decided, name, said, all_runs=all_runs) for all_runs in (True, False))
         model = load(call.folder / seed.setting["keep"] / str(seed.seed))
         model.save(folder / "model")
         best = changed(recipe, known[winner])

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from regard.lab.halving import Rung
 from regard.lab.report import report
@@ -13,42 +14,52 @@ from regard.page import Block, Heading, Page, Prose, Table
 from regard.page.numbers import counted
 from regard.tasks.judging.measure import Measure
 
-__all__ = ["comparison_page"]
+__all__ = ["Decided", "comparison_page"]
 
 Round = tuple[Rung, Mapping[str, float | None], set[str]]
 """A round that is over: its plan, the score of each candidate or None if it diverged, and the names that went on."""
 
 
-def comparison_page(
-    study: Study,
-    runs: Sequence[Run],
-    rounds: Sequence[Round],
-    *,
-    winner: str,
-    test: Mapping[str, Sequence[float | None]],
-    name: str,
-    notes: Sequence[str] = (),
-    all_runs: bool = True,
-) -> Page:
-    """The report: the winner on dev and on test, the last round as a study, and the rounds before it.
+@dataclass(frozen=True)
+class Decided:
+    """How a comparison was decided.
 
     Args:
         study, runs: the last round.
         rounds: the rounds before it.
         winner: the name of the best candidate.
-        test: the scores on test of the winner and the default, one for each seed.
+        test: the scores on test of the winner and the default, one for each seed; empty without examples for test.
+    """
+
+    study: Study
+    runs: Sequence[Run]
+    rounds: Sequence[Round]
+    winner: str
+    test: Mapping[str, Sequence[float | None]]
+
+    @property
+    def measure(self) -> Measure:
+        """What decides, on dev."""
+        return self.study.measures[0]
+
+
+def comparison_page(decided: Decided, name: str, notes: Sequence[str] = (), *, all_runs: bool = True) -> Page:
+    """The report: the winner on dev and on test, the last round as a study, and the rounds before it.
+
+    Args:
+        decided: the comparison.
         name: the name of the data.
         notes: sentences that say how the candidates differ, in addition to their names.
         all_runs: include the table of every run of the last round.
     """
-    measure = study.measures[0]
+    study, rounds, measure = decided.study, decided.rounds, decided.measure
     count = len(rounds[0][1]) if rounds else len(study.variants)
     blocks: list[Block] = [
-        Prose(_of_dev(study, runs, winner)),
-        *([Prose(_of_test(measure, test, winner))] if test else []),
+        Prose(_of_dev(decided)),
+        *([Prose(_of_test(decided))] if decided.test else []),
         *(Prose(note) for note in notes),
     ]
-    last = report(study, runs, all_runs=all_runs)
+    last = report(study, decided.runs, all_runs=all_runs)
     # Its first blocks are the verdicts on the claims, which the table of differences shows, too.
     blocks += last.blocks[len(study.claims) :]
     for number, (rung, scores, kept) in enumerate(rounds, start=1):
@@ -69,11 +80,11 @@ def comparison_page(
     return Page(f"Comparison of {counted(count, 'recipe')} on {name}", tuple(blocks))
 
 
-def _of_dev(study: Study, runs: Sequence[Run], winner: str) -> str:
-    measure = study.measures[0]
+def _of_dev(decided: Decided) -> str:
+    measure, runs, winner = decided.measure, decided.runs, decided.winner
     values = [value for run in runs if run.variant == winner and (value := run.value(measure.name)) is not None]
     best = f"The best on dev is {winner}: {measure.name} {value_text(measure, statistics.fmean(values))}."
-    verdict = next((verdict for verdict in verdicts(study, runs) if verdict.claim.first == winner), None)
+    verdict = next((verdict for verdict in verdicts(decided.study, runs) if verdict.claim.first == winner), None)
     if verdict is None:
         return f"{best} No other recipe is better than the default."
     if not verdict.answer:
@@ -82,7 +93,8 @@ def _of_dev(study: Study, runs: Sequence[Run], winner: str) -> str:
     return f"{best} {clear_answers.get(verdict.answer, 'It may be no better than the default')}: {verdict.sentence}"
 
 
-def _of_test(measure: Measure, test: Mapping[str, Sequence[float | None]], winner: str) -> str:
+def _of_test(decided: Decided) -> str:
+    measure, test, winner = decided.measure, decided.test, decided.winner
     means = {
         name: value_text(measure, statistics.fmean(finite))
         for name, scores in test.items()

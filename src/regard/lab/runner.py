@@ -15,10 +15,9 @@ from typing import Any
 
 from regard.errors import ArgumentError, DivergedError, RegardError
 from regard.lab.measurement import cores, machine_with_gpu, measured, today, versions
-from regard.lab.progress import RunProgress
 from regard.lab.results import Run, append_run, as_measures, current_runs, read_runs
 from regard.lab.study import Planned, Study
-from regard.progress import choose_progress
+from regard.progress import Progress, choose_progress, clock
 
 __all__ = ["run_study"]
 
@@ -65,7 +64,7 @@ def run_study(
     for name, value, least, most in (("seeds", seeds, 1, 10_000), ("processes", processes, 1, 1024)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
             raise ArgumentError(f"`{name}` must be a whole number from {least} to {most:,}, but is {value!r:.60}.")
-    show = RunProgress(choose_progress(progress))
+    show = _RunProgress(choose_progress(progress))
     planned = study.planned(seeds=seeds, full=full)
     runs = [] if path is None else read_runs(path)
     done = {run.key for run in current_runs(study, runs, planned)}
@@ -81,6 +80,47 @@ def run_study(
                 runs.append(run)
                 show.done(run)
     return current_runs(study, runs, planned)
+
+
+class _RunProgress:
+    """Shows which runs of a study are done.
+
+    Args:
+        shown: how it is shown.
+    """
+
+    def __init__(self, shown: Progress):
+        self._shown = shown
+
+    def note(self, text: str) -> None:
+        """Tell the user something, in a sentence."""
+        self._shown.note(text)
+
+    @contextmanager
+    def running(self, count: int, processes: int) -> Iterator[None]:
+        """`count` runs are to be done, so many at a time."""
+        self._count, self._done = count, 0
+        self.note(f"{count} runs, {processes} at a time.")
+        self._shown.start(count, "runs", counts=True)
+        try:
+            yield
+        finally:
+            self._shown.stop()
+
+    def done(self, run: Run) -> None:
+        """A run is done."""
+        self._done += 1
+        # The variants take turns, so the mean of those that are done is a fair guess.
+        left = clock(self._shown.left(self._done))
+        self.note(f"{self._done}/{self._count}  {_described(run)}  left {left}")
+        self._shown.move(self._done)
+
+
+def _described(run: Run) -> str:
+    if run.diverged:
+        return f"{run.variant}, seed {run.seed}: diverged, {run.diverged}  {clock(run.seconds)}"
+    measures = (f"{name} {value:.4g}" for name, value in run.measures.items() if isinstance(value, float))
+    return f"{run.variant}, seed {run.seed}: {', '.join([*measures][:3])}  {clock(run.seconds)}"
 
 
 def _run_all(study: Study, left: Sequence[Planned], processes: int) -> Iterator[Run]:

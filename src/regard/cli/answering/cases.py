@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from regard.cli.answering.predicting import Predicting
-from regard.cli.answering.reading import Line
-from regard.cli.answering.showing import Show
-from regard.cli.answering.tagging import Tagging
+from regard.cli.answering.reading import sources_of
+from regard.cli.answering.sentences import words_of
 from regard.cli.arguments.trusted import load
 from regard.errors import ArgumentError
 from regard.inspection import Case, Record
@@ -60,11 +58,12 @@ def cases_of(model: str, *, origin: str = "", longest: int | None = None) -> Cas
 def _own(name: str, origin: str, longest: int | None) -> Cases:
     model = load(name)
     source = model.recipe.input
-    way = Tagging if model.task.command(source.kind) == "tag" else Predicting
-    reading = way(lambda line: model, Show(None, None, 0), origin, watch=False, live=False)
+    is_tagger = model.task.command(source.kind) == "tag"
 
     def case(text: str) -> Case:
-        found = reading.sources(model, Line(text, 1))
+        if is_tagger:
+            return model.case(words_of(model, text), longest=longest)
+        found = sources_of(model, text, origin)
         if len(found) > 1:
             raise ArgumentError(
                 f"`INPUT` must be one source, but {text} holds {len(found)}. Put each in a file of its own."

@@ -3,18 +3,16 @@
 import csv
 import io
 import json
-import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
-from regard.cli.answering.reading import Line, until_broken
+from regard.cli.answering.reading import Line, sources_of, until_broken
 from regard.cli.answering.showing import DEFAULT_TOP, Show, as_json, as_page
 from regard.cli.arguments.broken_lines import BrokenLines, with_option
-from regard.errors import DataError, MissingExtraError, OutOfDistribution, RegardError
+from regard.errors import DataError, MissingExtraError, RegardError
 from regard.page import Page
 from regard.tasks import Prediction
 
@@ -105,15 +103,8 @@ class Predicting:
         return 1 if self.watch else _TOGETHER if model.recipe.input.argument == "text" else _FILES_TOGETHER
 
     def sources(self, model: Any, line: Line) -> list[tuple[str, Any]]:
-        """The sources in a line, which may be a text or the name of a file, each with its name for the output."""
-        source, text = model.recipe.input, line.text
-        if not self.origin and source.argument == "text" and len(text) < 256 and os.path.isfile(text):
-            warnings.warn(
-                f"{text} is a file, but its name is taken for a text. Use -f {text} for its lines.",
-                OutOfDistribution,
-                stacklevel=2,
-            )
-        return source.from_argument(model.encoder, text)
+        """The sources in a line, each with its name for the output."""
+        return sources_of(model, line.text, self.origin)
 
     def ask(self, model: Any, sources: Sequence[Any]) -> Iterable[Answered]:
         """The predictions for sources, in their order."""

@@ -1,13 +1,25 @@
 """Read sentences from a file or from standard input, one on each line, and check each."""
 
+import os
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from regard.errors import ArgumentError, DataError, RegardError
+from regard.errors import ArgumentError, DataError, OutOfDistribution, RegardError
 
-__all__ = ["STANDARD_INPUT", "Line", "check_text", "in_script", "is_chinese", "read_file", "read_lines", "until_broken"]
+__all__ = [
+    "STANDARD_INPUT",
+    "Line",
+    "check_text",
+    "in_script",
+    "is_chinese",
+    "read_file",
+    "read_lines",
+    "sources_of",
+    "until_broken",
+]
 
 STANDARD_INPUT = "standard input"
 
@@ -136,6 +148,27 @@ def in_script(lines: Iterable[Line], script: str | None) -> Iterator[Line]:
 
     for line in lines:
         yield line if script is None else line._replace(text=converted(line.text, script))
+
+
+def sources_of(model: Any, text: str, origin: str = "") -> list[tuple[str, Any]]:
+    """The sources in a line, which may be a text or the name of a file, each with its name for the output.
+
+    Args:
+        model: the model that reads them.
+        text: the line.
+        origin: the file that has the line; "" for the command line.
+
+    Raises:
+        RegardError: the model can't read it.
+    """
+    source = model.recipe.input
+    if not origin and source.argument == "text" and len(text) < 256 and os.path.isfile(text):
+        warnings.warn(
+            f"{text} is a file, but its name is taken for a text. Use -f {text} for its lines.",
+            OutOfDistribution,
+            stacklevel=2,
+        )
+    return source.from_argument(model.encoder, text)
 
 
 def is_chinese(text: str) -> bool:

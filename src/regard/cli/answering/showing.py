@@ -2,16 +2,30 @@
 
 import math
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
 from regard import inspection
-from regard.inspection import Record
+from regard.inspection import Outcome, Record
+from regard.inspection.explain.outcomes import Place
 from regard.page import Page, Prose
 from regard.page.numbers import counted
 
-__all__ = ["DEFAULT_TOP", "Show", "as_json", "as_page", "maps", "weights_page"]
+if TYPE_CHECKING:
+    from regard.inspection.views.comparison import RecordDifference
+    from regard.inspection.views.facts import Facts
+
+__all__ = [
+    "DEFAULT_TOP",
+    "Show",
+    "as_json",
+    "as_page",
+    "difference_as_json",
+    "facts_as_json",
+    "maps",
+    "weights_page",
+]
 
 DEFAULT_TOP = 3
 """The default number of listed items, if attention is shown."""
@@ -132,3 +146,95 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return round(value, 6) if math.isfinite(value) else None
+
+
+def facts_as_json(record: Record, told: "Facts") -> dict[str, Any]:
+    """What is told of a record as plain values. Positions count from 1."""
+    items = []
+    for number, (text, weight) in enumerate(zip(record.items, told.weights, strict=True)):
+        hidden = {"hidden": _outcome(told.hidden[number])} if told.hidden else {}
+        items.append({"text": text, "position": number + 1, "weight": _number(weight), **hidden})
+    method = told.attribution
+    return {
+        "model": record.model,
+        "answer": _answer(told.place),
+        "sentence": told.sentence,
+        "shown": told.title,
+        "attribution": None
+        if method is None
+        else {"name": method.name, "means": method.means, "misleads": method.misleads},
+        "items": items,
+        "heads": [
+            {
+                **({"attention": each.attention} if each.attention else {}),
+                "layer": each.layer,
+                "head": each.head,
+                "pattern": each.pattern or None,
+                "removed": _outcome(each.outcome),
+            }
+            for each in told.removed
+        ],
+        "rank_agreement": _number(told.agreement),
+        "largest_difference": _number(told.difference),
+    }
+
+
+def difference_as_json(found: "RecordDifference", titles: tuple[str, str]) -> dict[str, Any]:
+    """A comparison as plain values. Positions count from 1."""
+    items = []
+    for each in found.items:
+        hidden = {"hidden": [*map(_outcome, each.hidden)]} if each.hidden != (None, None) else {}
+        items.append(
+            {
+                "texts": [
+                    None if number is None else record.items[number]
+                    for record, number in zip(found.records, each.numbers, strict=True)
+                ],
+                "positions": [None if number is None else number + 1 for number in each.numbers],
+                "weights": [*map(_number, each.weights)],
+                "difference": _number(each.difference),
+                **hidden,
+            }
+        )
+    return {
+        "compared": [
+            {
+                "title": title,
+                "model": record.model,
+                "answer": _answer(record.outcomes.places[number]) if record.outcomes and number is not None else None,
+                "shown": told and told.title,
+            }
+            for title, record, number, told in zip(titles, found.records, found.places, found.stories, strict=True)
+        ],
+        "sentence": found.sentence,
+        "items": items,
+        "heads": [
+            {
+                "layer": each.layer,
+                "head": each.head,
+                "patterns": [pattern or None for pattern in each.patterns],
+                "difference": _number(each.difference),
+            }
+            for each in found.heads
+        ],
+        "left_out": list(found.left_out),
+    }
+
+
+def _answer(place: Place) -> dict[str, Any]:
+    return {
+        "of": place.name,
+        "position": None if place.query is None else place.query + 1,
+        "label": place.label or None,
+        "score": _number(place.score),
+    }
+
+
+def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
+    if outcome is None:
+        return None
+    return {"label": outcome.label or None, "score": _number(outcome.score), "change": _number(outcome.change)}
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")

@@ -1,26 +1,21 @@
-"""`regard tag`: how sentences are split into words, and how their tags are printed."""
+"""`regard tag`: the tags of sentences, and how they are printed."""
 
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar
 
 from regard.cli.answering.model_checks import load_tagger_of_words
 from regard.cli.answering.predicting import Answered, Predicting
-from regard.cli.answering.reading import Line, is_chinese
+from regard.cli.answering.reading import Line
+from regard.cli.answering.sentences import words_of
 from regard.cli.answering.showing import as_json, as_page
-from regard.errors import DataError, OutOfDistribution
-from regard.inputs import is_spaced, split_chinese, split_words
 from regard.inspection import Record
 from regard.page import Page
-from regard.tasks.tagger.segmenting import segment
 
 __all__ = ["Tagging"]
 
-# The time for attention grows with the square of the length: 10,000 words take seconds, a million take hours.
-_MOST_TAGGED = 10_000
 _TOGETHER = 256
 _SEGMENTER = "chinese-segmentation"
 
@@ -48,21 +43,8 @@ class Tagging(Predicting):
         return _TOGETHER
 
     def sources(self, model: Any, line: Line) -> list[tuple[str, Any]]:
-        """The words of a sentence, whose name is its line number, because the output shows the words.
-
-        Raises:
-            DataError: it is too long, or has only invisible characters.
-        """
-        words = self._words(model, line.text)
-        if not words:
-            raise DataError("there is no word in it, only invisible characters. Write a sentence.")
-        count = f"the sentence has {len(words):,} words"
-        if len(words) > _MOST_TAGGED:
-            raise DataError(f"{count}, but may have {_MOST_TAGGED:,}. Put one sentence on a line.")
-        if model.position_limit is not None and len(words) > model.position_limit:
-            raise DataError(
-                f"{count}, but {model.name} has learned {model.position_limit:,} positions. Put one sentence on a line."
-            )
+        """The words of a sentence, whose name is its line number, because the output shows the words."""
+        words = words_of(model, line.text, (lambda: self._segmenter) if self.split else None)
         return [(f"{self.origin}, line {line.number}" if self.origin else model.name, words)]
 
     def ask(self, model: Any, sources: Sequence[Any]) -> Iterator[Answered]:
@@ -87,31 +69,6 @@ class Tagging(Predicting):
     @cached_property
     def _segmenter(self) -> Any:
         return load_tagger_of_words(_SEGMENTER)
-
-    def _words(self, model: Any, text: str) -> list[str]:
-        if not is_chinese(text):
-            return split_words(text)
-        spaced = is_spaced(text)
-        if self.split and not spaced:
-            with warnings.catch_warnings():
-                # The tagger already warns of the script.
-                warnings.filterwarnings("ignore", message=".* is in .* characters", category=OutOfDistribution)
-                return segment(self._segmenter, [text])[0]
-        words = split_chinese(text, _known(model.encoder))
-        if len(words) > 1 and not spaced:
-            warnings.warn(
-                "the text has no spaces, so it is split into the longest words that the tagger knows. Use --split for "
-                "a trained segmenter, or put spaces between the words.",
-                OutOfDistribution,
-                stacklevel=2,
-            )
-        return words
-
-
-@cache
-def _known(encoder: Any) -> frozenset[str]:
-    """The vocabulary of a tagger, cached for all sentences."""
-    return frozenset(encoder.vocabulary)
 
 
 def _unwatched(model: Any, sources: Sequence[Any]) -> Iterator[Record]:

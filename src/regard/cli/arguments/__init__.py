@@ -1,4 +1,4 @@
 """Arguments: the options that commands share, and the errors for wrong ones.
 
-Each file has the options of one idea, as types for typer.
+`options.py` lists them, as types for typer; the other files read what was given, or say what is wrong with it.
 """

@@ -1,7 +1,8 @@
 """The options that several commands share."""
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -13,6 +14,7 @@ __all__ = [
     "BothForceOption",
     "ColourOption",
     "ColumnOption",
+    "ComparisonOptions",
     "FigureForceOption",
     "FigureOption",
     "FigureViewName",
@@ -26,8 +28,10 @@ __all__ = [
     "ListOption",
     "MapOption",
     "PlainOption",
+    "ResultsOption",
     "Script",
     "ScriptOption",
+    "Shown",
     "SkipBrokenOption",
     "SkipForceOption",
     "SourcesArgument",
@@ -68,6 +72,15 @@ class FigureViewName(StrEnum):
     map = "map"
     heads = "heads"
     compared = "compared"
+
+
+class Shown(StrEnum):
+    """How the progress of training is shown."""
+
+    auto = "auto"
+    bar = "bar"
+    lines = "lines"
+    none = "none"
 
 
 class Script(StrEnum):
@@ -168,3 +181,20 @@ BothForceOption = Annotated[
 WrittenOption = Annotated[
     Written, typer.Option(help="The format of the output; json and csv have a line for each source.")
 ]
+ResultsOption = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")]
+
+
+class ComparisonOptions(NamedTuple):
+    """The options of `regard compare` and `regard replace` that don't depend on what is compared."""
+
+    processes: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=MOST_PROCESSES, help="Runs at a time  [default: one for each core]"),
+    ] = None
+    progress: Annotated[Shown, typer.Option(help="How to show progress.")] = Shown.auto
+    figure: ChartOption = None
+    force: ChartForceOption = False
+    format: FormatOption = Format.text
+    plain: PlainOption = False
+    width: WidthOption = None
+    colour: ColourOption = None

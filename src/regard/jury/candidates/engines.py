@@ -82,13 +82,9 @@ def _made(engine: str) -> Candidate:
     return Candidate(f"regard-{engine}", partial(regard_engine, engine, edges), CLAIMS, source)
 
 
-def _named(engine: str) -> Callable[[], Candidate]:
-    return lambda: _made(engine)
-
-
 ENGINES: dict[str, Callable[[], Candidate]] = {
     # `banded` takes windows alone, for which no law asks.
-    f"regard-{engine}": _named(engine)
+    f"regard-{engine}": partial(_made, engine)
     for engine in ("auto", *_KNOWN)
     if engine != "banded"
 }

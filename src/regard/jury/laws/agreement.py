@@ -1,4 +1,4 @@
-"""Outputs and gradients equal the definition, within rounding: plainly, with each argument, at every length."""
+"""Outputs and gradients equal the definition, within rounding: plainly, with each argument, length and size."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +13,7 @@ __all__ = [
     "CAUSAL",
     "GRADIENTS",
     "GROUPED",
+    "LARGE_SCORES",
     "LENGTHS",
     "MASK",
     "OUTPUTS",
@@ -125,6 +126,16 @@ def _causal(claims: Claims) -> Iterator[Case]:
             yield Case(dtype=claims.usual, causal=True, queries=length, keys=length)
 
 
+def _large(claims: Claims) -> Iterator[Case]:
+    case = Case(dtype=claims.usual)
+    for magnitude in (30.0, 100.0, 1000.0):
+        yield replace(case, magnitude=magnitude, queries=2, keys=3)
+        yield replace(case, magnitude=magnitude, queries=19, keys=35)
+    if "float16" in claims.dtypes:
+        # Products beyond 65504, the largest number of float16: scores are sums of them, which belong in float32.
+        yield replace(case, dtype="float16", magnitude=150.0, queries=3, keys=5, feature=64, value=64)
+
+
 OUTPUTS = Law(
     "outputs",
     "The output equals softmax(query . key / sqrt(feature)) value, within rounding.",
@@ -193,4 +204,11 @@ GROUPED = Law(
     _grouped,
     compared,
     "grouped heads",
+)
+LARGE_SCORES = Law(
+    "large_scores",
+    "Scores of thousands, of either sign, give finite and right outputs and gradients.",
+    "exp overflows: the loss is NaN as soon as the logits grow.",
+    _large,
+    compared,
 )

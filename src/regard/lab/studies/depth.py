@@ -1,8 +1,7 @@
 """Are residual connections needed in deep networks?"""
 
-from regard.lab.loss import training_loss
 from regard.lab.study import Along, Claim, Setting, Study
-from regard.lab.training import first_examples
+from regard.lab.training import first_examples, training_loss
 from regard.tasks import RECIPES
 from regard.tasks.judging.measure import Measure
 

@@ -1,6 +1,6 @@
 """Is the inner product the best score, and the fastest?"""
 
-from regard.lab.score_time import score_time
+from regard.lab.durations import score_time
 from regard.lab.study import Claim, Setting, Study
 from regard.lab.texts.tagger import DATA, EPOCHS, FULL, SMALL, tagger_accuracy
 from regard.tasks.judging.measure import ACCURACY, Measure
