@@ -13,9 +13,9 @@ from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, detect_script
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
-from regard.tasks.ensemble import source_network
 from regard.tasks.judging.measure import Measure
 from regard.tasks.judging.out_of_distribution import Threshold, saved_thresholds
+from regard.tasks.network import source_network
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
@@ -48,7 +48,7 @@ class Model(Generic[_Given]):
         encoder: the encoder of the sources.
         target: the target, which decodes the outputs.
         recipe: the recipe that it was trained with.
-        seen: the keys of the words in training (`word_keys`), by which out-of-vocabulary words are found.
+        seen: the keys of the words in training (`Source.item_keys`), by which out-of-vocabulary words are found.
         about: where it comes from, as plain values for the card.
         name: its name.
     """
@@ -316,7 +316,7 @@ class Model(Generic[_Given]):
         Raises:
             ArgumentError: the model can't read the source, or there is no item in it.
         """
-        from regard.tasks.case import case_of
+        from regard.tasks.recording import case_of
 
         return case_of(self, source, longest)
 

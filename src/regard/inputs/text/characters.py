@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 from regard.errors import ArgumentError
-from regard.inputs.json_validation import checked_names
+from regard.inputs.saved import checked_names
 from regard.inputs.text.sentences import as_list
 from regard.inputs.text.special_ids import UNKNOWN_PIECE, checked_ids, checked_text, numbered
 from regard.inputs.text.tokenisation import split_words

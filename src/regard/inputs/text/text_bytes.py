@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from regard.errors import ArgumentError
-from regard.inputs.json_validation import checked_names
+from regard.inputs.saved import checked_names
 from regard.inputs.text.special_ids import SPECIAL_IDS, checked_ids, checked_text
 
 __all__ = ["Bytes"]

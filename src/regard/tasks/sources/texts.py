@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import VOCABULARIES, Bytes, Subwords, Vocabulary, vocabulary_from_json
+from regard.inputs import VOCABULARIES, Bytes, Characters, Subwords, Vocabulary, Words, vocabulary_from_json
 from regard.page.numbers import counted
 from regard.special_ids import END, PADDING
 from regard.tasks.judging.out_of_distribution import Statistic
@@ -64,6 +64,10 @@ class Texts(Source):
         if not isinstance(source, str):
             raise ArgumentError(f"a source must be a text, but is {source!r:.60}.")
         return torch.tensor(encoder.encode(source), dtype=torch.int64).unsqueeze(1)
+
+    def unknown_pieces(self, encoder: Vocabulary, source: str) -> list[str]:
+        # Subwords and bytes spell what they don't know.
+        return encoder.unknown_pieces(source) if isinstance(encoder, Characters | Words) else []
 
     def ood_statistics(self, encoder: Vocabulary, source: str) -> tuple[Statistic, ...]:
         # Words that are frequent in training are one piece; others are split into many.
