@@ -9,8 +9,11 @@ from regard.cli.arguments.comparison_options import ComparisonOptions, ResultsOp
 from regard.cli.arguments.duration import parse_minutes
 from regard.cli.arguments.options import MOST_SEEDS, ColumnOption
 from regard.cli.startup import import_torch
+from regard.tasks.registry import TASKS
 
 __all__ = ["compare"]
+
+*_TASKS, _LAST = TASKS
 
 
 def _compare(
@@ -30,7 +33,7 @@ def _compare(
         typer.Option(metavar="FILE|NAME", help="The default recipe: a JSON file, or a name  [default: by data]"),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(metavar="TASK", help="tagger, classifier, seq2seq or synthesis  [default: by data]")
+        str | None, typer.Option(metavar="TASK", help=f"{', '.join(_TASKS)} or {_LAST}  [default: by data]")
     ] = None,
     label: Annotated[str | None, typer.Option(help="What to predict, if there is a choice  [default: by data set]")] = (
         None

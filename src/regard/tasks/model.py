@@ -20,16 +20,15 @@ from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.saving.card import model_card
+from regard.tasks.saving.saved_target import SavedTarget
 from regard.tasks.saving.store import write_model
-from regard.tasks.targets import Target, target_from_json
+from regard.tasks.targets import target_from_json
 from regard.tasks.task import Task
 from regard.tasks.training.batching import batches_by_length
 
 if TYPE_CHECKING:
     import regard.inspection
     from regard.inspection import Record
-    from regard.tasks.seq2seq.target import TextTarget
-    from regard.tasks.synthesis.target import SpeechTarget
 
 __all__ = ["SEEN", "Model", "check_sources"]
 
@@ -37,7 +36,7 @@ __all__ = ["SEEN", "Model", "check_sources"]
 SEEN = "seen_words"
 
 
-_Given = TypeVar("_Given", bound="Target | TextTarget | SpeechTarget")
+_Given = TypeVar("_Given", bound=SavedTarget)
 
 
 class Model(Generic[_Given]):
@@ -227,14 +226,8 @@ class Model(Generic[_Given]):
     def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[Prediction]:
         """Predict for each source, whatever kind of model it is.
 
-        | kind | its own method | the prediction's `value`, which that method returns |
-        | --- | --- | --- |
-        | tagger | `tag` | a list with a `TaggedWord` or a `NumberedItem` for each item |
-        | classifier | `classify` | (label, probability), a dict from questions to probabilities, or a number |
-        | seq2seq | `write` | a `GeneratedText` |
-        | synthesis | `say` | a `SynthesizedSpeech` |
-
-        The model's own method has more settings. This one also accepts texts for a tagger of words.
+        The `value` of a prediction is what the model's own method returns: `tag`, `classify`, `write`, `say`, or what
+        else `model.task.verb` names. That method has more settings. This one also accepts texts for a tagger of words.
 
         Args:
             sources: sources of the kind in the recipe's `input`.

@@ -29,6 +29,8 @@ class Task:
         name: its name in recipes, in saved models and in `regard train NAME`.
         noun: the noun for one of its models.
         verb: the name of the method of its models that predicts.
+        value: for the documentation: what that method gives for a source.
+        commands: for the documentation: the commands that use its models.
         targets: the types of target that it accepts, as in `datasets.Dataset.target_type`.
         help: the help of `regard train NAME`.
         summary: the help in one line.
@@ -54,11 +56,13 @@ class Task:
     name: ClassVar[str]
     noun: ClassVar[str]
     verb: ClassVar[str]
+    value: ClassVar[str]
     targets: ClassVar[tuple[str, ...]]
     help: ClassVar[str]
     summary: ClassVar[str]
     gives: ClassVar[Mapping[str, str]]
     limits: ClassVar[Mapping[str, str]]
+    commands: ClassVar[tuple[str, ...]] = ("predict",)
     options_without: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[Mapping[str, str]] = {}
     per_item: ClassVar[bool] = False

@@ -48,6 +48,8 @@ class _Classifier(Task):
     name = "classifier"
     noun = "classifier"
     verb = "classify"
+    value = "a label and its probability; a probability for each question; or a number"
+    commands = ("classify", "predict")
     targets = ("label", "number", "labels")
     help = _HELP
     summary = "Predict a label or a number for each source."

@@ -39,6 +39,8 @@ class _Seq2Seq(Task):
     name = "seq2seq"
     noun = "seq2seq model"
     verb = "write"
+    value = "a text, and whether the model ended it"
+    commands = ("translate", "transcribe", "predict")
     targets = ("text",)
     help = _HELP
     summary = "Write a text for each source."

@@ -71,6 +71,8 @@ class Pictures(Source):
     kind: ClassVar[str] = "pictures"
     noun: ClassVar[str] = "patch"
     source_noun: ClassVar[str] = "picture"
+    given: ClassVar[str] = "the path of a picture, or an array"
+    vectors: ClassVar[str] = "pixels or patches, with sines of row and column"
     argument: ClassVar[str] = "file"
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
     example: ClassVar[str] = '"picture.png"'

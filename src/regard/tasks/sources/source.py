@@ -28,6 +28,10 @@ class Source(Settings):
     """The noun for one item of a source, which becomes one vector."""
     source_noun: ClassVar[str] = "source"
     """The noun for one source."""
+    given: ClassVar[str]
+    """For the documentation: what a source may be in Python."""
+    vectors: ClassVar[str]
+    """For the documentation: what its vectors are."""
     counted: ClassVar[tuple[str, str]] = ("sources", "items")
     """The nouns for sources and items where those of a tagger are counted."""
     argument: ClassVar[str] = "text"

@@ -170,6 +170,8 @@ class Speech(Source):
     kind: ClassVar[str] = "speech"
     noun: ClassVar[str] = "frame"
     source_noun: ClassVar[str] = "recording"
+    given: ClassVar[str] = "the path of a recording, or a `Sound`"
+    vectors: ClassVar[str] = "100 frames a second: filter banks, cepstra or samples"
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = '"recording.wav"'
     limits: ClassVar[str] = "It knows the voices, the words and the microphones of its data, and no others."

@@ -36,6 +36,8 @@ class Texts(Source):
     kind: ClassVar[str] = "texts"
     noun: ClassVar[str] = "piece"
     source_noun: ClassVar[str] = "text"
+    given: ClassVar[str] = "a text"
+    vectors: ClassVar[str] = "a learned vector for each subword, character, byte or word"
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows the languages and the subjects of its data."

@@ -76,6 +76,8 @@ class Words(Source):
     kind: ClassVar[str] = "words"
     noun: ClassVar[str] = "word"
     source_noun: ClassVar[str] = "text"
+    given: ClassVar[str] = "a text, or a list of words"
+    vectors: ClassVar[str] = "a learned vector for each of a word's features"
     counted: ClassVar[tuple[str, str]] = ("sentences", "words")
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'

@@ -31,6 +31,8 @@ class _Synthesis(Task):
     name = "synthesis"
     noun = "speech synthesizer"
     verb = "say"
+    value = "a sound, and whether the model ended it"
+    commands = ("say",)
     targets = ("sound",)
     help = _HELP
     summary = "Say a sound for each source."

@@ -31,6 +31,8 @@ class _Tagger(Task):
     name = "tagger"
     noun = "tagger"
     verb = "tag"
+    value = "for each item, a word with its label or its number"
+    commands = ("tag", "predict")
     targets = ("items",)
     help = _HELP
     summary = "Label each word, frame or node of a source."
