@@ -9,9 +9,9 @@ from regard.inputs import VOCABULARIES
 from regard.modules.seq2seq.generation_config import MOST_LENGTH_PENALTY
 from regard.tasks.architectures import TEXT_NETWORKS
 from regard.tasks.architectures.architecture import Architectures
-from regard.tasks.judging.text_statistics import mostly_unspaced, vocabulary_settings
 from regard.tasks.seq2seq.measures import TEXT_MEASURES, TOKENIZERS
 from regard.tasks.settings import Settings, boolean, integer, one_of, real, real_or_none
+from regard.tasks.sources.texts import mostly_unspaced, vocabulary_settings
 
 __all__ = ["Seq2SeqSettings", "fitted_settings"]
 

@@ -1,5 +1,6 @@
-"""Texts, split by a vocabulary into words, characters, subwords or bytes."""
+"""Texts, split by a vocabulary into words, characters, subwords or bytes; and which vocabulary suits which texts."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,11 +14,10 @@ from regard.inputs import VOCABULARIES, Bytes, Characters, Subwords, Vocabulary,
 from regard.page.numbers import counted
 from regard.special_ids import END, PADDING
 from regard.tasks.judging.out_of_distribution import Statistic
-from regard.tasks.judging.text_statistics import vocabulary_settings
 from regard.tasks.settings import fraction, integer, one_of
 from regard.tasks.sources.source import Source
 
-__all__ = ["PieceEmbedding", "Texts"]
+__all__ = ["PieceEmbedding", "Texts", "mostly_unspaced", "vocabulary_settings"]
 
 
 @dataclass(frozen=True)
@@ -109,3 +109,25 @@ class PieceEmbedding(nn.Module):
         if self.training and self.dropout:
             ids = ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.dropout, PADDING)
         return self.table(ids)
+
+
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_FEW_CHARACTERS = 200
+_SHORT = 40  # characters
+_FEW_TEXTS = 5000
+
+
+def vocabulary_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """The vocabulary for texts: characters for single words and for a few short texts, else subwords."""
+    characters = {*"".join(texts)}
+    short = sum(map(len, texts)) <= _SHORT * len(texts)
+    spelt = not any(len(text.split()) > 1 for text in texts)
+    if len(characters) <= _FEW_CHARACTERS and (spelt or (short and len(texts) <= _FEW_TEXTS)):
+        return {"vocabulary": "characters", "size": _FEW_CHARACTERS + 8}
+    return {"vocabulary": "subwords"}
+
+
+def mostly_unspaced(texts: Sequence[str]) -> bool:
+    """Whether most characters belong to a script without spaces between words."""
+    letters = sum(map(len, texts))
+    return bool(letters) and 2 * sum(len(_UNSPACED.findall(text)) for text in texts) > letters

@@ -22,9 +22,9 @@ from regard.inputs import (
 from regard.page.numbers import counted
 from regard.tasks.examples import Example, as_examples
 from regard.tasks.judging.out_of_distribution import Statistic
-from regard.tasks.judging.text_statistics import mostly_unspaced
 from regard.tasks.settings import features, fraction, integer, one_of
 from regard.tasks.sources.source import Source
+from regard.tasks.sources.texts import mostly_unspaced
 
 __all__ = ["CUTS", "Words"]
 
