@@ -139,10 +139,13 @@ def test_splits_of_a_file_are_all_of_it(table):
     assert json.loads(json.dumps(splits.about)) == splits.about
 
 
+LABELLED = [f"task={name!r}" for name, task in TASKS.items() if task.accepts(("label", "text"))]
+
+
 @pytest.mark.parametrize(
     ("task", "error", "said"),
     [
-        ("synthesis", ArgumentError, "has one label or a text. Take task='classifier', or task='seq2seq'."),
+        ("synthesis", ArgumentError, f"has one label or a text. Take {', or '.join(LABELLED)}."),
         ("tagger", ArgumentError, "is a table, with one target for each source. Take task='classifier', or"),
         ("clasifier", UnknownNameError, f"`task` must be one of {', '.join(TASKS)}"),
     ],
