@@ -6,7 +6,8 @@
 
 NAME is one of
 
-- `help: COMMAND`, a command's --help; `run: COMMAND`, a command's output,
+- `help: COMMAND`, a command's --help; `helps: COMMAND`, those of its own commands, each under its heading,
+- `run: COMMAND`, a command's output,
 - `benchmark: NAME`, the table of benchmarks/results/NAME.json; `sentence: NAME`, the sentence that its run made of its
   figures; `headline: NAME LANGUAGE`, a few of its rows for the README, of docs/headline_tables.py,
 - `output`, what the Python block above it prints, the blocks of the document run in order,
@@ -14,6 +15,7 @@ NAME is one of
   its turn: as weights learned on another machine differ, only the words must be the same,
 - `parts`, `combinations`, `input positions`: tables of the operator's parts; `approximations`: of those of attention,
 - `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
+- `kinds: NAME`, a table of the kinds of tasks or of sources, of docs/kind_tables.py,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
 - `arena`, the variants for long sequences, of docs/arena_tables.py,
 - `claims: table` and `claims: sections`, the lab's questions with their answers, of docs/claim_tables.py,
@@ -42,6 +44,7 @@ from unittest import mock
 import arena_tables
 import claim_tables
 import headline_tables
+import kind_tables
 import note_tables
 import part_tables
 import task_tables
@@ -82,6 +85,13 @@ def shown(command: str) -> str:
     return terminal(command, run(command))
 
 
+def helps(command: str) -> str:
+    """The --help of each command that a command has, under its name."""
+    _, listed = run(f"{command} --help").split("\nCommands:\n")
+    names = re.findall(r"^  (\S+)  ", listed, re.MULTILINE)
+    return "\n".join(f"## {command} {name}\n\n{shown(f'{command} {name} --help')}" for name in names)
+
+
 def terminal(command: str, output: str) -> str:
     """A command and its output, as a terminal shows them."""
     return f"```text\n$ {command}\n{output}\n```\n"
@@ -115,6 +125,7 @@ def unmeasured(name: str) -> str:
 
 KINDS: dict[str, Callable[[str], str]] = {
     "help": lambda command: shown(f"{command} --help"),
+    "helps": helps,
     "run": shown,
     "benchmark": benchmark,
     "headline": headline_tables.table,
@@ -124,6 +135,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "input positions": lambda _: part_tables.input_positions(),
     "approximations": lambda _: part_tables.approximations(),
     "notes": note_tables.table,
+    "kinds": kind_tables.table,
     "tasks": task_tables.table,
     "calibration": lambda _: task_tables.calibration(),
     "arena": lambda _: arena_tables.table(),

@@ -13,7 +13,8 @@ from rich.cells import cell_len
 
 from regard.cli.main import main
 from regard.inputs import Graph, Sound, social_graph, write_sound
-from regard.tasks.sources import Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from regard.tasks.sources import INPUTS, Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from tasks.source_cases import CASES, case_of
 from tasks.toys import untrained
 
 WORDS = Words(features={"minimum_count": 1})
@@ -394,6 +395,19 @@ def test_a_broken_picture(predict, pillow, tmp_path):
         assert (code, err.count("\n")) == (1, 1)
         assert err.startswith(f"regard: {name}: it can't be read as a picture")
         assert out.endswith("whole.png\n")
+
+
+# Texts of any kind.
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CASES if INPUTS[kind].argument == "text"])
+def test_each_kind_that_is_typed_on_the_command_line(predict, monkeypatch, kind):
+    source, (first, *others), names = case_of(kind)
+    monkeypatch.setitem(MODELS, f"typed {kind}", lambda: untrained(source, [first, *others]))
+    code, out, err = predict(f"typed {kind}", *others, first, "--top", len(names))
+    assert (code, err) == (0, "")
+    assert all(each in out for each in (*others, first))
+    assert all(re.search(rf"^(the whole)? +{re.escape(name)} .*%$", out, re.MULTILINE) for name in names)
 
 
 # Molecules.

@@ -3,8 +3,8 @@
 import pytest
 
 from regard.errors import ArgumentError, DataError, UnknownNameError
-from regard.inputs.json_validation import checked_names
 from regard.inputs.lines import parse_number, read_table
+from regard.inputs.saved import checked_names
 
 
 def written(folder, content):

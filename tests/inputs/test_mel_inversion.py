@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.inputs.sound.mel_inversion import invert_mel
+from regard.inputs.sound.speech_frames import invert_mel
 
 # Three triangles over seven frequencies; the last no band takes in.
 FILTERS = torch.tensor(

@@ -9,12 +9,10 @@ import pytest
 import torch
 
 from regard.errors import ArgumentError, MissingExtraError, UnknownNameError
-from regard.inputs.text.characters import Characters, Words
 from regard.inputs.text.special_ids import UNKNOWN_PIECE
 from regard.inputs.text.subwords import Subwords
-from regard.inputs.text.text_bytes import Bytes
 from regard.inputs.text.tokenisation import split_words
-from regard.inputs.text.vocabulary import VOCABULARIES, Vocabulary, vocabulary_from_json
+from regard.inputs.text.vocabulary import VOCABULARIES, Bytes, Characters, Vocabulary, Words, vocabulary_from_json
 from regard.special_ids import END, PADDING, START
 
 TEXTS = ["I saw a saw.", "low lower lowest low low slow", "我 一 进门 就 看见 常威 在 打 来福", ""]

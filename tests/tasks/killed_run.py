@@ -72,7 +72,7 @@ def lives(child: int) -> bool:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     # Paid once here, not in every child, so that the children spend their time training.
-    for module in ("lightning_fabric", "regard.tasks.training.fit", "regard.attention.engines.jit.compiled_parts"):
+    for module in ("lightning_fabric", "regard.tasks.training.loop", "regard.attention.engines.jit.compiled_parts"):
         require(module, extra="train")
     devices, sentences, epochs, *runs = sys.argv[1:]
     for folder, seed, kills, seconds in zip(*[iter(runs)] * 4, strict=True):

@@ -1,8 +1,8 @@
 import torch
 from torch import nn
 
-from regard.tasks.training.averaging import MovingAverage
 from regard.tasks.training.batching import batches_by_length, shuffled_batches
+from regard.tasks.training.state import MovingAverage
 
 LENGTHS = [7, 0, 1, 13, 3, 3, 5, 2, 29, 1, 11]
 

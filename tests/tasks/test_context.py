@@ -11,7 +11,7 @@ from regard.cli.main import main
 from regard.cli.train import Precision
 from regard.errors import ArgumentError
 from regard.tasks import train
-from regard.tasks.training import fit as fitting
+from regard.tasks.training import loop
 from regard.tasks.training import train as training
 from regard.tasks.training.compute import MATMUL
 from regard.tasks.training.loop import Loop
@@ -108,7 +108,7 @@ def test_a_helper_multiplies_as_the_first(monkeypatch):
     fitted(matmul="medium")
     ((work, arguments),) = handed
     before = said()
-    monkeypatch.setattr(fitting, "fit", lambda *_: seen.append(torch.get_float32_matmul_precision()))
+    monkeypatch.setattr(loop, "fit", lambda *_: seen.append(torch.get_float32_matmul_precision()))
     work(ProcessRank(), *arguments)
     assert (seen, said()) == (["medium"], before)
 

@@ -10,7 +10,7 @@ from toys import SAWS, tiny, untrained
 import regard
 from regard.errors import ArgumentError, ModelError
 from regard.tasks import Recipe
-from regard.tasks.ensemble import Ensemble
+from regard.tasks.network import Ensemble
 from regard.tasks.sources import Vectors
 from regard.tasks.tagger.data import TaggerData
 from regard.tasks.training.objective import Loss

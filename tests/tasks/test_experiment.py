@@ -9,7 +9,7 @@ import torch
 
 from regard import load, train
 from regard.errors import ArgumentError, UnknownNameError
-from regard.tasks import Experiment, Recipe, Splits, experiment, read_splits
+from regard.tasks import TASKS, Experiment, Recipe, Splits, experiment, read_splits
 from tasks.toys import BY_HEART, SAWS, tiny
 
 SHORT = {**BY_HEART, "epochs": 3}
@@ -139,12 +139,15 @@ def test_splits_of_a_file_are_all_of_it(table):
     assert json.loads(json.dumps(splits.about)) == splits.about
 
 
+LABELLED = [f"task={name!r}" for name, task in TASKS.items() if task.accepts(("label", "text"))]
+
+
 @pytest.mark.parametrize(
     ("task", "error", "said"),
     [
-        ("synthesis", ArgumentError, "has one label or a text. Take task='classifier', or task='seq2seq'."),
+        ("synthesis", ArgumentError, f"has one label or a text. Take {', or '.join(LABELLED)}."),
         ("tagger", ArgumentError, "is a table, with one target for each source. Take task='classifier', or"),
-        ("clasifier", UnknownNameError, "`task` must be one of tagger, classifier, seq2seq, synthesis"),
+        ("clasifier", UnknownNameError, f"`task` must be one of {', '.join(TASKS)}"),
     ],
 )
 def test_a_task_that_does_not_suit_is_refused_in_the_words_of_python(table, task, error, said):

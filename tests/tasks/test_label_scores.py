@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.errors import ArgumentError
-from regard.tasks.tagger.evaluation import evaluate_labels
+from regard.tasks.judging.evaluation import evaluate_labels
 
 
 def test_by_hand():

@@ -8,9 +8,9 @@ from regard.datasets import BinaryLabels, Example
 from regard.inputs import Bytes
 from regard.tasks import TASKS, Evaluation
 from regard.tasks.judging import model_warnings as warned
+from regard.tasks.judging.evaluation import evaluate_labels
 from regard.tasks.judging.measure import ACCURACY
 from regard.tasks.seq2seq.target import TextTarget
-from regard.tasks.tagger.evaluation import evaluate_labels
 from regard.tasks.targets import Label, MultiLabel
 
 GOOD = [Example("x", label) for label in ("yes", "no") * 150]

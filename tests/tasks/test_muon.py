@@ -6,9 +6,8 @@ from tests.tasks.toys import SAWS, tiny
 from torch import nn
 
 from regard.tasks.tagger.data import TaggerData
-from regard.tasks.training.muon import Muon, orthogonalise
 from regard.tasks.training.objective import Objective
-from regard.tasks.training.optimizer import make_optimizer
+from regard.tasks.training.optimizer import Muon, make_optimizer, orthogonalise
 
 SHAPES = [(4, 4), (20, 3), (3, 20), (64, 192), (1, 7)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import WordFeatures
-from regard.tasks import RECIPES, Recipe
+from regard.tasks import RECIPES, TASKS, Recipe
 from regard.tasks.sources import Words
 from regard.tasks.tagger.settings import TaggerSettings
 
@@ -94,7 +94,7 @@ def test_a_key_near_nothing_lists_the_keys():
         ({"input": {"word_widht": 3}}, "`recipe.input` has no 'word_widht'. Did you mean 'word_width'"),
         (
             {"task": Words()},
-            "`task` must be an object of settings, or one of tagger, classifier, seq2seq, synthesis, but is Words(",
+            f"`task` must be an object of settings, or one of {', '.join(TASKS)}, but is Words(",
         ),
         ({"width": 127, "heads": 4}, "`width` must be a multiple of `heads`"),
     ],

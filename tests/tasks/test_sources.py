@@ -17,7 +17,7 @@ from regard.errors import ArgumentError
 from regard.inputs import DESCRIPTORS, Graph, Sound, social_graph, write_sound
 from regard.tasks.defaults import inputs_of, inputs_of_modality
 from regard.tasks.sources import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
-from regard.tasks.sources.picture_embedding import convolutions
+from regard.tasks.sources.pictures import convolutions
 from regard.tasks.sources.vectors import VectorEmbedding
 
 

@@ -11,7 +11,7 @@ from toys import SAWS, tiny
 
 from regard.errors import ArgumentError, ModelError, UncheckedModel, UnknownNameError
 from regard.modules import NETWORKS, POOLINGS
-from regard.tasks import bundled, load, train
+from regard.tasks import TASKS, bundled, load, train
 from regard.tasks.saving import loading
 from regard.tasks.saving.card import model_card
 
@@ -251,7 +251,7 @@ def test_broken_json(folder, content):
         ({"format": [3]}, r"must have format 3, but has \[3\]"),
         ({"kind": ["tagger"]}, r"must be of kind 'tagger' .* but is \['tagger'\]"),
         ({"recipe": {"task": {"kind": ["tagger"]}}}, r"`task.kind` must be one of .* but is \"\['tagger'\]\""),
-        ({"kind": "parser"}, "must be of kind 'tagger' or 'classifier' or 'seq2seq' or 'synthesis', but is 'parser'"),
+        ({"kind": "parser"}, f"must be of kind {' or '.join(map(repr, TASKS))}, but is 'parser'"),
         ({"answer": "gone"}, "has no 'answer'"),
         (
             {"answer": {"kind": "label", "names": ["A"]}},

@@ -8,7 +8,7 @@ import torch
 
 from regard import train
 from regard.tasks import Recipe
-from regard.tasks.ensemble import source_network
+from regard.tasks.network import source_network
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import Source
 from regard.tasks.targets import Label, MultiLabel, Regression

@@ -9,11 +9,13 @@ from regard.cli.arguments.command import command_with
 from regard.cli.arguments.options import MOST_SEEDS, ColumnOption, ComparisonOptions, ResultsOption
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
+from regard.tasks.registry import TASKS
 
 __all__ = ["compare"]
 
 _MOST_HOURS = 10_000
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+*_TASKS, _LAST = TASKS
 
 
 def _compare(
@@ -33,7 +35,7 @@ def _compare(
         typer.Option(metavar="FILE|NAME", help="The default recipe: a JSON file, or a name  [default: by data]"),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(metavar="TASK", help="tagger, classifier, seq2seq or synthesis  [default: by data]")
+        str | None, typer.Option(metavar="TASK", help=f"{', '.join(_TASKS)} or {_LAST}  [default: by data]")
     ] = None,
     label: Annotated[str | None, typer.Option(help="What to predict, if there is a choice  [default: by data set]")] = (
         None

@@ -17,9 +17,9 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths
 from regard.lab.compare import compare
 from regard.page import Chart, Page, Prose, show
-from regard.tasks import NAMED_RECIPES, RECIPES, TASKS, Recipe
-from regard.tasks.auxiliary import auxiliary_weights
+from regard.tasks import RECIPES, TASKS, Recipe
 from regard.tasks.readers import SplitsReader, find_reader
+from regard.tasks.training.pairs_data import auxiliary_weights
 
 __all__ = ["Comparison", "compare_and_show", "find_data", "usual_of"]
 

@@ -8,7 +8,7 @@ if typing.TYPE_CHECKING:
     from regard.datasets.checking import Report, SplitReport, check
     from regard.datasets.dataset import Dataset, DatasetFile
     from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
-    from regard.datasets.example import BinaryLabels, Example
+    from regard.datasets.example import BEGINS, INSIDE, SEGMENTATION, BinaryLabels, Example, TaggedSentence, segmented
     from regard.datasets.fetching import Progress, fetch, find
     from regard.datasets.formats.class_folders import PICTURES, SOUNDS, read_class_folders
     from regard.datasets.formats.columns import COLUMN_ROLES, ColumnNames, Columns, check_column_names
@@ -29,7 +29,6 @@ if typing.TYPE_CHECKING:
     from regard.datasets.reading import check_columns, read
     from regard.datasets.sources import DataSource, find_source, match_source
     from regard.datasets.splits import SPLITS, split_by_group, split_by_hash, split_by_scaffold, split_by_source
-    from regard.datasets.tagged_sentence import BEGINS, INSIDE, SEGMENTATION, TaggedSentence, segmented
 
 __all__ = [
     "BEGINS",
@@ -96,7 +95,7 @@ lazy.export(
         "checking": "Report SplitReport check",
         "dataset": "Dataset DatasetFile",
         "duplicates": "Duplicates canonical_smiles count_duplicates",
-        "example": "BinaryLabels Example",
+        "example": "BEGINS INSIDE SEGMENTATION BinaryLabels Example TaggedSentence segmented",
         "fetching": "Progress fetch find",
         "formats.class_folders": "PICTURES SOUNDS read_class_folders",
         "formats.columns": "COLUMN_ROLES ColumnNames Columns check_column_names",
@@ -117,6 +116,5 @@ lazy.export(
         "reading": "check_columns read",
         "sources": "DataSource find_source match_source",
         "splits": "SPLITS split_by_group split_by_hash split_by_scaffold split_by_source",
-        "tagged_sentence": "BEGINS INSIDE SEGMENTATION TaggedSentence segmented",
     },
 )

@@ -8,14 +8,13 @@ from typing import Any
 
 from regard.datasets.dataset import Dataset
 from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates, fold_spelling
-from regard.datasets.example import Example
+from regard.datasets.example import Example, TaggedSentence
 from regard.datasets.fetching import Progress
 from regard.datasets.formats.columns import ColumnNames
 from regard.datasets.formats.treebank import LABELS
 from regard.datasets.label_renaming import check_label_names, labels_of, rename_labels
 from regard.datasets.reading import check_columns
 from regard.datasets.sources import DataSource, KnownDataset, find_source
-from regard.datasets.tagged_sentence import TaggedSentence
 from regard.errors import DataError, UnknownNameError
 from regard.inputs import FOLDINGS
 from regard.page.numbers import counted

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from regard.datasets.example import Example
-from regard.datasets.tagged_sentence import TaggedSentence
+from regard.datasets.example import Example, TaggedSentence
 from regard.errors import UnknownNameError
 from regard.extras import require
 from regard.inputs import FOLDINGS, Graph

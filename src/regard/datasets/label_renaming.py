@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from regard.datasets.tagged_sentence import TaggedSentence
+from regard.datasets.example import TaggedSentence
 from regard.errors import ArgumentError, nearest
 
 __all__ = ["check_label_names", "labels_of", "parse_label_names", "rename_labels"]

@@ -8,23 +8,27 @@ if typing.TYPE_CHECKING:
     from regard.inputs.batch import IGNORED, Batch, pad_labels
     from regard.inputs.graph.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors
     from regard.inputs.graph.graph import Graph, edges_mask
-    from regard.inputs.graph.graph_files import graph_files, is_graph_folder
     from regard.inputs.graph.molecule import ATOM_FEATURES, BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
     from regard.inputs.graph.profile_encoder import Profile, ProfileEncoder
     from regard.inputs.graph.profile_tables import read_profiles
-    from regard.inputs.graph.social_graph import from_networkx, read_edge_list, read_social_graph, social_graph
+    from regard.inputs.graph.social_graph import (
+        from_networkx,
+        graph_files,
+        is_graph_folder,
+        read_edge_list,
+        read_social_graph,
+        social_graph,
+    )
     from regard.inputs.patches import PictureVectors
     from regard.inputs.picture import CHANNELS, picture_size, read_picture
     from regard.inputs.sound.sound import Sound, read_sound, resample, wav, write_sound
     from regard.inputs.sound.speech_frames import FEATURES, SpeechFrames
     from regard.inputs.standardise import Standardise
     from regard.inputs.text.character_folding import FOLDINGS, fold_ascii, fold_nothing, fold_width
-    from regard.inputs.text.characters import Characters, Words
     from regard.inputs.text.one_hot import OneHotWords
     from regard.inputs.text.script import SCRIPTS, convert_script, detect_script
     from regard.inputs.text.sentences import as_list, as_sentences
     from regard.inputs.text.subwords import Subwords
-    from regard.inputs.text.text_bytes import Bytes
     from regard.inputs.text.tokenisation import (
         is_spaced,
         longest_match,
@@ -33,7 +37,7 @@ if typing.TYPE_CHECKING:
         split_words,
         trigrams,
     )
-    from regard.inputs.text.vocabulary import VOCABULARIES, Vocabulary, vocabulary_from_json
+    from regard.inputs.text.vocabulary import VOCABULARIES, Bytes, Characters, Vocabulary, Words, vocabulary_from_json
     from regard.inputs.text.word_embedding import WordEmbedding
     from regard.inputs.text.word_encoder import WordEncoder
     from regard.inputs.text.word_features import CASES, WordFeatures, word_shape
@@ -120,25 +124,22 @@ lazy.export(
         "batch": "IGNORED Batch pad_labels",
         "graph.descriptors": "ATOM_PROPERTIES DESCRIPTORS atom_properties descriptors",
         "graph.graph": "Graph edges_mask",
-        "graph.graph_files": "graph_files is_graph_folder",
         "graph.molecule": "ATOM_FEATURES BONDS ELEMENTS MoleculeAtoms molecule scaffold",
         "graph.profile_encoder": "Profile ProfileEncoder",
         "graph.profile_tables": "read_profiles",
-        "graph.social_graph": "from_networkx read_edge_list read_social_graph social_graph",
+        "graph.social_graph": "from_networkx graph_files is_graph_folder read_edge_list read_social_graph social_graph",
         "patches": "PictureVectors",
         "picture": "CHANNELS picture_size read_picture",
         "sound.sound": "Sound read_sound resample wav write_sound",
         "sound.speech_frames": "FEATURES SpeechFrames",
         "standardise": "Standardise",
         "text.character_folding": "FOLDINGS fold_ascii fold_nothing fold_width",
-        "text.characters": "Characters Words",
         "text.one_hot": "OneHotWords",
         "text.script": "SCRIPTS convert_script detect_script",
         "text.sentences": "as_list as_sentences",
         "text.subwords": "Subwords",
-        "text.text_bytes": "Bytes",
         "text.tokenisation": "is_spaced longest_match split_characters split_chinese split_words trigrams",
-        "text.vocabulary": "VOCABULARIES Vocabulary vocabulary_from_json",
+        "text.vocabulary": "VOCABULARIES Bytes Characters Vocabulary Words vocabulary_from_json",
         "text.word_embedding": "WordEmbedding",
         "text.word_encoder": "WordEncoder",
         "text.word_features": "CASES WordFeatures word_shape",

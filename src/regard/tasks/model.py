@@ -13,23 +13,22 @@ from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, detect_script
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
-from regard.tasks.ensemble import source_network
 from regard.tasks.judging.measure import Measure
 from regard.tasks.judging.out_of_distribution import Threshold, saved_thresholds
+from regard.tasks.network import source_network
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.saving.card import model_card
+from regard.tasks.saving.saved_target import SavedTarget
 from regard.tasks.saving.store import write_model
-from regard.tasks.targets import Target, target_from_json
+from regard.tasks.targets import target_from_json
 from regard.tasks.task import Task
 from regard.tasks.training.batching import batches_by_length
 
 if TYPE_CHECKING:
     import regard.inspection
     from regard.inspection import Record
-    from regard.tasks.seq2seq.target import TextTarget
-    from regard.tasks.synthesis.target import SpeechTarget
 
 __all__ = ["SEEN", "Model", "check_sources"]
 
@@ -37,7 +36,7 @@ __all__ = ["SEEN", "Model", "check_sources"]
 SEEN = "seen_words"
 
 
-_Given = TypeVar("_Given", bound="Target | TextTarget | SpeechTarget")
+_Given = TypeVar("_Given", bound=SavedTarget)
 
 
 class Model(Generic[_Given]):
@@ -48,7 +47,7 @@ class Model(Generic[_Given]):
         encoder: the encoder of the sources.
         target: the target, which decodes the outputs.
         recipe: the recipe that it was trained with.
-        seen: the keys of the words in training (`word_keys`), by which out-of-vocabulary words are found.
+        seen: the keys of the words in training (`Source.item_keys`), by which out-of-vocabulary words are found.
         about: where it comes from, as plain values for the card.
         name: its name.
     """
@@ -227,14 +226,8 @@ class Model(Generic[_Given]):
     def predict(self, sources: Iterable[Any], *, longest: int | None = None) -> list[Prediction]:
         """Predict for each source, whatever kind of model it is.
 
-        | kind | its own method | the prediction's `value`, which that method returns |
-        | --- | --- | --- |
-        | tagger | `tag` | a list with a `TaggedWord` or a `NumberedItem` for each item |
-        | classifier | `classify` | (label, probability), a dict from questions to probabilities, or a number |
-        | seq2seq | `write` | a `GeneratedText` |
-        | synthesis | `say` | a `SynthesizedSpeech` |
-
-        The model's own method has more settings. This one also accepts texts for a tagger of words.
+        The `value` of a prediction is what the model's own method returns: `tag`, `classify`, `write`, `say`, or what
+        else `model.task.verb` names. That method has more settings. This one also accepts texts for a tagger of words.
 
         Args:
             sources: sources of the kind in the recipe's `input`.
@@ -316,7 +309,7 @@ class Model(Generic[_Given]):
         Raises:
             ArgumentError: the model can't read the source, or there is no item in it.
         """
-        from regard.tasks.case import case_of
+        from regard.tasks.recording import case_of
 
         return case_of(self, source, longest)
 

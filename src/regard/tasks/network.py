@@ -1,17 +1,19 @@
-"""The networks of recipes with their embeddings, and for taggers and classifiers with a linear output."""
+"""The networks of recipes with their embeddings; for taggers and classifiers with a linear output, or several."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
 from regard.inputs import Batch
 from regard.modules.dropout import Dropout
-from regard.modules.pooling import POOLINGS
+from regard.modules.pooling import POOLINGS, Pooling
 from regard.tasks.recipe import Recipe
 
-__all__ = ["SourceNetwork", "encoder_decoder"]
+__all__ = ["Ensemble", "SourceNetwork", "encoder_decoder", "source_network"]
 
 
 class SourceNetwork(nn.Module):
@@ -83,3 +85,43 @@ def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
             f"`input.edges` must be false for {kind}, whose networks attend to all of a source, but is true."
         )
     return recipe.architecture.build(recipe.input.embedding(encoder, recipe.width), target)
+
+
+class Ensemble(nn.Module):
+    """The mean of the outputs of several networks of one recipe.
+
+    The members make different errors, so the error of the mean is smaller than the mean of their errors.
+
+    Args:
+        members: two or more networks with different initial weights.
+
+    Source: Lakshminarayanan et al. 2017 (arXiv 1612.01474), section 2.4. They average probabilities. Here the outputs
+        before softmax or sigmoid are averaged, so that labels, several labels and numbers are treated alike.
+    """
+
+    def __init__(self, members: Sequence[SourceNetwork]):
+        super().__init__()
+        self.members: Any = nn.ModuleList(members)
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """The pooling of the first member; either all members have one, or none."""
+        return self.members[0].pooling
+
+    def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
+        """The outputs for each item, as in `SourceNetwork.item_numbers`."""
+        return torch.stack([member.item_numbers(batch) for member in self.members]).mean(0)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
+        """The outputs, which a `Target` decodes."""
+        return torch.stack([member(batch) for member in self.members]).mean(0)
+
+
+def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork | Ensemble:
+    """The network of a recipe for a tagger or a classifier, with its initial weights.
+
+    Args:
+        recipe, encoder, outputs: as in `SourceNetwork`; `members` of the recipe is the number of members.
+    """
+    members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
+    return Ensemble(members) if len(members) > 1 else members[0]

@@ -12,7 +12,7 @@ from regard.files import read_regular
 from regard.modules import APPROXIMATIONS
 from regard.modules.projections import PROJECTIONS
 from regard.tasks.architectures import ITEM_NETWORKS
-from regard.tasks.architectures.source_mask import SOURCE_MASKS
+from regard.tasks.architectures.self_attention import SOURCE_MASKS
 from regard.tasks.registry import TASKS
 from regard.tasks.settings import (
     Settings,

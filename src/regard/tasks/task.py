@@ -1,9 +1,22 @@
-"""Tasks: everything that depends on the kind of a task."""
+"""Tasks: everything that depends on the kind of a task, and what several of them say alike."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-__all__ = ["Task"]
+__all__ = ["CALIBRATED", "ENCODER_DECODER", "NUMBERS", "Task"]
+
+ENCODER_DECODER = {"position": "sinusoidal", "dropout": 0.1, "attention_dropout": 0.0}
+"""`Task.defaults` of models that are an encoder and a decoder: positions and dropout as in Vaswani et al. 2017 (arXiv
+1706.03762), sections 3.5 and 5.4."""
+
+CALIBRATED = (
+    "{knows} Its probabilities are calibrated on dev; on sources unlike its data it is wrong more often than they say. "
+    "{attention}"
+)
+"""`Task.limits` of models whose predictions are labels with probabilities."""
+
+NUMBERS = "{knows} For sources unlike its data, its errors are larger than the scores say. {attention}"
+"""`Task.limits` of models whose predictions are numbers."""
 
 
 class Task:
@@ -16,6 +29,8 @@ class Task:
         name: its name in recipes, in saved models and in `regard train NAME`.
         noun: the noun for one of its models.
         verb: the name of the method of its models that predicts.
+        value: for the documentation: what that method gives for a source.
+        commands: for the documentation: the commands that use its models.
         targets: the types of target that it accepts, as in `datasets.Dataset.target_type`.
         help: the help of `regard train NAME`.
         summary: the help in one line.
@@ -41,11 +56,13 @@ class Task:
     name: ClassVar[str]
     noun: ClassVar[str]
     verb: ClassVar[str]
+    value: ClassVar[str]
     targets: ClassVar[tuple[str, ...]]
     help: ClassVar[str]
     summary: ClassVar[str]
     gives: ClassVar[Mapping[str, str]]
     limits: ClassVar[Mapping[str, str]]
+    commands: ClassVar[tuple[str, ...]] = ("predict",)
     options_without: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[Mapping[str, str]] = {}
     per_item: ClassVar[bool] = False

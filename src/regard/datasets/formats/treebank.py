@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from regard.datasets.tagged_sentence import TaggedSentence
+from regard.datasets.example import TaggedSentence
 from regard.errors import DataError, UnknownNameError
 from regard.extras import require
 from regard.inputs.lines import ErrorHandler, existing_file, raise_error

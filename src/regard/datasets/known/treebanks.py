@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from regard.datasets.dataset import Dataset, DatasetFile
+from regard.datasets.example import SEGMENTATION, TaggedSentence, segmented
 from regard.datasets.formats.treebank import LABELS, read_treebank
-from regard.datasets.tagged_sentence import SEGMENTATION, TaggedSentence, segmented
 from regard.inputs import convert_script
 from regard.inputs.lines import ErrorHandler
 

@@ -17,7 +17,7 @@ from regard.inputs.graph.descriptors import (
 )
 from regard.inputs.graph.graph import Graph
 from regard.inputs.graph.smiles import read_smiles
-from regard.inputs.json_validation import checked_list, checked_names
+from regard.inputs.saved import checked_list, checked_names
 from regard.inputs.standardise import Standardise
 
 __all__ = ["ATOM_FEATURES", "BONDS", "ELEMENTS", "MoleculeAtoms", "molecule", "scaffold"]

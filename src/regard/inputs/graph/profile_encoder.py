@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs.graph.profile_columns import ProfileColumns, read_column
-from regard.inputs.json_validation import checked_list, checked_names
+from regard.inputs.saved import checked_list, checked_names
 from regard.inputs.standardise import Standardise
 
 __all__ = ["Profile", "ProfileEncoder"]

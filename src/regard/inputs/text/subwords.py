@@ -5,7 +5,7 @@ from typing import Any
 
 from regard.errors import ArgumentError
 from regard.extras import require
-from regard.inputs.json_validation import checked_names
+from regard.inputs.saved import checked_names
 from regard.inputs.text.sentences import as_list
 from regard.inputs.text.special_ids import SPECIAL_IDS, checked_ids, checked_text
 

@@ -6,8 +6,7 @@ from typing import ClassVar
 from zlib import crc32
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.inputs.json_validation import check_types
-from regard.inputs.saved import Saved
+from regard.inputs.saved import Saved, check_types
 from regard.inputs.text.character_folding import FOLDINGS
 
 __all__ = ["CASES", "WordFeatures", "word_shape"]

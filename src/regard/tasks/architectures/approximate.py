@@ -12,7 +12,7 @@ from regard.errors import ArgumentError
 from regard.modules import APPROXIMATIONS, PerLayer
 from regard.modules.efficient import validation
 from regard.modules.projections import PROJECTIONS
-from regard.tasks.architectures.part import Part
+from regard.tasks.architectures.architecture import Part
 from regard.tasks.settings import Settings
 
 __all__ = ["Approximate", "Conflict"]

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from regard import modules
-from regard.tasks.architectures.architecture import Architectures, EncoderDecoder, Fixed
-from regard.tasks.architectures.part import of_task
+from regard.tasks.architectures.architecture import Architectures, EncoderDecoder, Fixed, of_task
 from regard.tasks.architectures.self_attention import WithSelfAttention
 
 __all__ = ["SOUND_NETWORKS", "TEXT_NETWORKS"]

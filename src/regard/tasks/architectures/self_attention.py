@@ -1,16 +1,112 @@
-"""Self-attention on a source as a recipe describes it, and the base of the architectures that have it."""
+"""Self-attention on a source as a recipe describes it, with its mask and positions; the base of what has it."""
 
+import functools
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import nn
+
+from regard.attention import Relative, Window
+from regard.attention.masks import Mask, as_mask
+from regard.errors import ArgumentError
+from regard.modules import MultiHeadAttention, PerLayer
+from regard.modules.efficient import BigBird, Longformer, Strided
 from regard.modules.projections import PROJECTIONS
 from regard.tasks.architectures.approximate import Approximate
-from regard.tasks.architectures.architecture import Architecture
-from regard.tasks.architectures.part import Part
-from regard.tasks.architectures.position_scheme import PositionScheme
-from regard.tasks.architectures.source_mask import SourceMask
+from regard.tasks.architectures.architecture import Architecture, Part
 
-__all__ = ["SelfAttention", "WithSelfAttention"]
+__all__ = ["SOURCE_MASKS", "PositionScheme", "SelfAttention", "SourceMask", "WithSelfAttention"]
+
+# The masks that have a size: how to build each, and its smallest size.
+_SIZED: Mapping[str, tuple[Callable[[int], Mask], int]] = {
+    "window": (lambda size: Window(size, size), 0),
+    "strided": (Strided, 1),
+    "longformer": (Longformer, 0),
+    "bigbird": (BigBird, 1),
+}
+
+SOURCE_MASKS = ("none", "no_self", "causal", *_SIZED)
+"""All masks by name."""
+
+
+@dataclass(frozen=True)
+class SourceMask(Part):
+    """Which items of a source attend to which.
+
+    Args:
+        mask: a name in `SOURCE_MASKS`.
+        attention_window: the size of a mask that has one.
+    """
+
+    mask: str
+    attention_window: int | None
+
+    @classmethod
+    def ignored(cls, values: Mapping[str, Any]) -> Collection[str]:
+        return () if values["mask"] in _SIZED else ("attention_window",)
+
+    def check(self) -> None:
+        """Check the size.
+
+        Raises:
+            ArgumentError: it is 0, but the mask needs at least 1.
+        """
+        if self.attention_window is not None and self.attention_window < (least := _SIZED[self.mask][1]):
+            raise ArgumentError(f"`attention_window` must be at least {least} for the mask {self.mask!r}, but is 0.")
+
+    def build(self) -> Mask | None:
+        """The mask; None for "none".
+
+        Example:
+            >>> SourceMask("window", 2).build()
+            Window(before=2, after=2)
+        """
+        if self.mask == "none":
+            return None
+        return as_mask(self.mask) if self.attention_window is None else _SIZED[self.mask][0](self.attention_window)
+
+
+@dataclass(frozen=True)
+class PositionScheme(Part):
+    """A position scheme.
+
+    Args:
+        position: its name, or "none".
+        reach: of "relative": the largest distance that has a vector of its own.
+    """
+
+    position: str
+    reach: int | None
+
+    @classmethod
+    def ignored(cls, values: Mapping[str, Any]) -> Collection[str]:
+        return () if values["position"] == "relative" else ("reach",)
+
+    def build(self) -> Any:
+        """The argument `position` of attention modules. After the network is made, call `draw`."""
+        if self.reach is not None:
+            # Each layer has vectors of its own, because the same distance can mean something else in another layer.
+            return PerLayer(functools.partial(_undrawn, reach=self.reach))
+        return None if self.position == "none" else self.position
+
+    def draw(self, network: nn.Module) -> None:
+        """Initialise the vectors of relative positions, after all other parameters of the network.
+
+        If they were drawn earlier, the same seed would give the other parameters other values than in published
+        recipes.
+        """
+        if self.reach is None:
+            return
+        for layer in network.modules():
+            if isinstance(layer, MultiHeadAttention) and layer.position is not None:
+                layer.position.load_state_dict(Relative(layer.head_size, self.reach).state_dict())
+
+
+def _undrawn(head_size: int, *, reach: int) -> Relative:
+    with torch.random.fork_rng(devices=()):
+        return Relative(head_size, reach)
 
 
 @dataclass(frozen=True)

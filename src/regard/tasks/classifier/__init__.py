@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from regard.errors import ArgumentError
-from regard.tasks.saving.card_limits import CALIBRATED, NUMBERS
-from regard.tasks.task import Task
+from regard.tasks.task import CALIBRATED, NUMBERS, Task
 
 __all__ = ["TASK"]
 
@@ -49,6 +48,8 @@ class _Classifier(Task):
     name = "classifier"
     noun = "classifier"
     verb = "classify"
+    value = "a label and its probability; a probability for each question; or a number"
+    commands = ("classify", "predict")
     targets = ("label", "number", "labels")
     help = _HELP
     summary = "Predict a label or a number for each source."
@@ -96,7 +97,7 @@ class _Classifier(Task):
             )
 
     def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
-        from regard.tasks.judging.label_warnings import label_warnings
+        from regard.tasks.judging.model_warnings import label_warnings
 
         return label_warnings(model, splits, scores)
 

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.tasks.classifier.model import Classifier
-from regard.tasks.ensemble import source_network
 from regard.tasks.examples import Pair
+from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
-from regard.tasks.target_objective import TargetObjective
 from regard.tasks.targets import TARGETS, Target
 from regard.tasks.training.dataset import Dataset
+from regard.tasks.training.objective import TargetObjective
 from regard.tasks.training.pairs_data import PairsData, filled
 
 __all__ = ["ClassifierData"]

@@ -1,6 +1,7 @@
 """Evaluations: a score with its confidence interval, and other figures for each kind of target."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -8,12 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.errors import ArgumentError
+from regard.extras import require
 from regard.tasks.judging.calibration import Calibration
 from regard.tasks.judging.intervals import Interval, interval_of_share, resampled
 from regard.tasks.judging.measure import ACCURACY
 from regard.tasks.targets import Target
 
-__all__ = ["Evaluation", "LabelScore", "evaluate_predictions", "saved_evaluation"]
+__all__ = ["Evaluation", "LabelScore", "evaluate_labels", "evaluate_predictions", "saved_evaluation"]
 
 _RESAMPLES = 1000
 
@@ -166,3 +169,67 @@ def _drawn(count: int, sources: Sequence[Tensor]) -> Iterator[Tensor]:
     for _ in range(_RESAMPLES):
         chosen = generator.integers(count, size=count)
         yield torch.cat([sources[each] for each in chosen.tolist()]) if sources else torch.from_numpy(chosen)
+
+
+def evaluate_labels(
+    true: Sequence[Sequence[str]],
+    given: Sequence[Sequence[str]],
+    *,
+    seen: Sequence[Collection[bool]] | None = None,
+    called: tuple[str, str] = ("sentences", "words"),
+) -> Evaluation:
+    """Compare predicted labels with the true ones.
+
+    Args:
+        true: the true labels of each sentence.
+        given: the predicted labels.
+        seen: whether each word occurs in training, for the accuracy on the others.
+        called: the plural nouns for sources and items.
+
+    Raises:
+        ArgumentError: there is no word to evaluate, or the shapes differ.
+        MissingExtraError: scikit-learn is not installed.
+
+    Example:
+        >>> scores = evaluate_labels([["DET", "NOUN"], ["VERB"]], [["DET", "VERB"], ["VERB"]])
+        >>> round(scores.accuracy, 4), scores.confusions
+        (0.6667, (('NOUN', 'VERB', 1),))
+    """
+    if [len(row) for row in true] != [len(row) for row in given]:
+        raise ArgumentError("`given` must hold one label for each word of `true`, but the lengths differ.")
+    flat_true = [label for row in true for label in row]
+    flat_given = [label for row in given for label in row]
+    if not flat_true:
+        raise ArgumentError("`true` must hold at least one word to evaluate, but holds none.")
+    right = np.array([a == b for a, b in zip(flat_true, flat_given, strict=True)])
+    lengths = np.array([len(row) for row in true if row])
+    interval, method = interval_of_share(right, lengths, called)
+
+    metrics = require("sklearn.metrics", extra="train")
+    labels = [label for label, _ in sorted(Counter(flat_true).items(), key=lambda item: (-item[1], item[0]))]
+    precision, recall, f1, words = metrics.precision_recall_fscore_support(
+        flat_true, flat_given, labels=labels, zero_division=0.0
+    )
+    by_label = {
+        label: LabelScore(float(precision[i]), float(recall[i]), float(f1[i]), int(words[i]))
+        for i, label in enumerate(labels)
+    }
+    wrong = Counter((a, b) for a, b in zip(flat_true, flat_given, strict=True) if a != b)
+    unknown = unknown_accuracy = None
+    if seen is not None:
+        new = ~np.array([known for row in seen for known in row], dtype=bool)
+        unknown = int(new.sum())
+        unknown_accuracy = float(right[new].mean()) if unknown else None
+    return Evaluation(
+        measure=ACCURACY.name,
+        score=float(right.mean()),
+        interval=interval,
+        method=method,
+        examples=len(flat_true),
+        sources=len(lengths),
+        macro_f1=float(np.mean(f1)),
+        labels=by_label,
+        confusions=tuple((a, b, n) for (a, b), n in sorted(wrong.items(), key=lambda item: (-item[1], item[0]))),
+        out_of_vocabulary=unknown,
+        out_of_vocabulary_accuracy=unknown_accuracy,
+    )

@@ -1,12 +1,15 @@
 """Warnings about a model that was just trained: problems that its score alone does not show."""
 
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from regard.errors import UnreliablePrediction
 from regard.page.numbers import counted
 from regard.tasks.examples import as_pairs
 
-__all__ = ["model_warnings"]
+__all__ = ["label_warnings", "model_warnings", "text_warnings"]
 
 _FEW = 200
 _GAIN = 0.02
@@ -60,3 +63,60 @@ def _unfinished(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     if abs(rows[-1]["best"] - earlier[-1]) > _GAIN * abs(earlier[-1]):
         yield "Its score still improved in the last epoch: more epochs may help (`epochs` of the recipe)."
+
+
+def label_warnings(model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
+    """Warnings about what the model predicts, as in `model_warnings`; those of dev and of test may be the same."""
+    known = model.task.known_targets(splits["train"])
+    for split, score in scores.items():
+        yield from _of_labels(known, model.task.known_targets(splits[split]), score, split)
+    yield from _of_figures(model, scores["dev"])
+
+
+def _of_labels(known: list[Any], wanted: list[Any], score: Any, split: str) -> Iterator[str]:
+    if not isinstance(known[0], str):
+        return
+    counts = Counter(known)
+    if len(counts) == 1:
+        yield f"All training examples have the label {known[0]}, so it can predict no other."
+        return
+    (usual, _), *_ = counts.most_common(1)
+    share = wanted.count(usual) / len(wanted)
+    right = score.score
+    if right <= share:
+        yield f"It is no better than always predicting {usual}, which is right for {100 * share:.2f}% of {split}."
+    elif score.interval is not None and score.interval[0] <= share:
+        yield (
+            f"It is right for {100 * right:.2f}% of {split}, and always predicting {usual} for {100 * share:.2f}%: "
+            f"{len(wanted):,} are too few to say that it is better."
+        )
+    if never := sorted({*wanted} - {*known}):
+        lost = sum(each in never for each in wanted) / len(wanted)
+        listed = ", ".join(never[:5]) + (", ..." if len(never) > 5 else "")
+        yield (
+            f"No training example has the label {listed}, but {100 * lost:.2f}% of {split} have it, and every "
+            "prediction for them is wrong. Check its spelling."
+        )
+
+
+def _of_figures(model: Any, score: Any) -> Iterator[str]:
+    if getattr(score, "r2", None) is not None and score.r2 <= 0:
+        yield "It is no better than always predicting the mean."
+    if model.target.chance is not None and score.score <= model.target.chance:
+        yield f"It is no better than guessing, which has a mean area under the ROC curve of {model.target.chance}."
+
+
+_SOURCES = 50
+
+
+def text_warnings(model: Any, dev: Sequence[Any]) -> Iterator[str]:
+    """Warnings about the texts that the model writes for some sources of dev."""
+    pairs = as_pairs(dev[:_SOURCES])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreliablePrediction)
+        written = model.write([source for source, _ in pairs])
+    texts = {"" if each is None else each.text for each in written}
+    if texts == {""}:
+        yield "It writes nothing for any source of dev."
+    elif len(texts) == 1 and len({target for _, target in pairs}) > 1:
+        yield f"It writes the same for every source of dev: {texts.pop()!r:.60}."

@@ -11,11 +11,9 @@ from pathlib import Path
 from regard.datasets import ColumnNames, check_columns, find_source
 from regard.errors import UnknownNameError
 from regard.files import similar_paths
-from regard.tasks.readers.known import DatasetReader
-from regard.tasks.readers.own_files import OwnFilesReader
+from regard.tasks.readers.kinds import DatasetReader, OwnFilesReader, TreebankReader
 from regard.tasks.readers.reader import SplitsReader
 from regard.tasks.readers.suitable import fitting_data
-from regard.tasks.readers.treebank import TreebankReader
 from regard.tasks.registry import TASKS
 from regard.tasks.splits import Splits
 

@@ -20,7 +20,6 @@ from regard.datasets import (
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.lines import ErrorHandler, raise_error
 from regard.page.numbers import counted
-from regard.tasks.auxiliary import auxiliary_weights
 from regard.tasks.defaults import default_recipe
 from regard.tasks.named_recipes import recipe_for
 from regard.tasks.readers.suitable import check_types
@@ -28,6 +27,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.sources import INPUTS
 from regard.tasks.splits import Splits
 from regard.tasks.task import Task
+from regard.tasks.training.pairs_data import auxiliary_weights
 
 __all__ = ["SplitsReader"]
 

@@ -17,6 +17,11 @@ class SavedTarget(Saved):
     json_name: ClassVar[str] = "answer"
     json_defaults: ClassVar[bool] = True
 
+    @property
+    def description(self) -> str:
+        """The target in a few words."""
+        raise NotImplementedError(f"{type(self).__name__} must describe itself")
+
     def to_json(self) -> dict[str, Any]:
         """The kind and the fields as a JSON object."""
         return {"kind": self.kind, **super().to_json()}

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from regard.tasks.encoder_decoder_defaults import ENCODER_DECODER
-from regard.tasks.task import Task
+from regard.tasks.task import ENCODER_DECODER, Task
 
 __all__ = ["TASK"]
 
@@ -40,6 +39,8 @@ class _Seq2Seq(Task):
     name = "seq2seq"
     noun = "seq2seq model"
     verb = "write"
+    value = "a text, and whether the model ended it"
+    commands = ("translate", "transcribe", "predict")
     targets = ("text",)
     help = _HELP
     summary = "Write a text for each source."
@@ -84,7 +85,7 @@ class _Seq2Seq(Task):
         return "texts"
 
     def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
-        from regard.tasks.seq2seq.text_warnings import text_warnings
+        from regard.tasks.judging.model_warnings import text_warnings
 
         return text_warnings(model, splits["dev"])
 
@@ -93,7 +94,7 @@ class _Seq2Seq(Task):
         return {**ENCODER_DECODER, **own}
 
     def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
-        from regard.tasks.seq2seq.defaults import fitted_settings
+        from regard.tasks.seq2seq.settings import fitted_settings
 
         return fitted_settings(pairs, source)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError, OutOfVocabulary, UnreliablePrediction
-from regard.inputs import Characters, Words, as_list
+from regard.inputs import as_list
 from regard.modules.seq2seq.seq2seq import Seq2Seq
 from regard.tasks.examples import Pair, as_pairs
 from regard.tasks.judging.evaluation import Evaluation
@@ -69,7 +69,7 @@ class Seq2SeqModel(Model[TextTarget]):
             OutOfVocabulary: it has characters or words that aren't in the vocabulary; the model can't tell them apart.
         """
         item = super().read(source, longest)
-        if isinstance(self.encoder, Characters | Words) and (unknown := self.encoder.unknown_pieces(source)):
+        if unknown := self.recipe.input.unknown_pieces(self.encoder, source):
             shown = ", ".join(f"{piece!r:.40}" for piece in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
             warnings.warn(
                 f"a source has {shown}, which {self.name} hasn't learned: what it writes for them is a guess.",
@@ -125,7 +125,7 @@ class Seq2SeqModel(Model[TextTarget]):
         return record_writing(self, sources, longest)
 
     def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
-        from regard.tasks.seq2seq.case import case_of
+        from regard.tasks.seq2seq.recording import case_of
 
         return case_of(self, source, longest)
 

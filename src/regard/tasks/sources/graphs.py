@@ -78,6 +78,8 @@ class Graphs(_GraphSource):
     kind: ClassVar[str] = "graphs"
     noun: ClassVar[str] = "node"
     source_noun: ClassVar[str] = "graph"
+    given: ClassVar[str] = "a `Graph`"
+    vectors: ClassVar[str] = "nodes; a node attends along the edges that lead to it"
     argument: ClassVar[str] = "folder"
     example: ClassVar[str] = "graph"
     modalities: ClassVar[Mapping[str, int]] = {"graph": 3}
@@ -215,6 +217,8 @@ class Molecules(_GraphSource):
     kind: ClassVar[str] = "molecules"
     noun: ClassVar[str] = "atom"
     source_noun: ClassVar[str] = "molecule"
+    given: ClassVar[str] = "SMILES"
+    vectors: ClassVar[str] = "atoms; an atom attends along its bonds"
     example: ClassVar[str] = '"CCO"'
     limits: ClassVar[str] = (
         "It knows molecules like those of its data. It is no ground to take, make or release a substance on."

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import Batch
+from regard.inputs import Batch, as_list
+from regard.tasks.examples import Pair, as_pairs
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import Settings
 
@@ -27,6 +28,12 @@ class Source(Settings):
     """The noun for one item of a source, which becomes one vector."""
     source_noun: ClassVar[str] = "source"
     """The noun for one source."""
+    given: ClassVar[str]
+    """For the documentation: what a source may be in Python."""
+    vectors: ClassVar[str]
+    """For the documentation: what its vectors are."""
+    counted: ClassVar[tuple[str, str]] = ("sources", "items")
+    """The nouns for sources and items where those of a tagger are counted."""
     argument: ClassVar[str] = "text"
     """The form of a source on the command line: a "text" itself, or the name of a "file" or "folder"."""
     is_text: ClassVar[bool] = False
@@ -86,6 +93,34 @@ class Source(Settings):
     def training_item(self, encoder: Any, source: Any) -> Any:
         """Encode a source for training; `batch` may augment the result differently each time."""
         return self.item(encoder, source)
+
+    def itemised(self, source: Any) -> Any:
+        """A source as `tag` takes it: a list of its items if it is made of them, else the source itself."""
+        return source
+
+    def as_itemised(self, sources: Iterable[Any]) -> list[Any]:
+        """Check that sources are a list of what `itemised` gives.
+
+        Raises:
+            ArgumentError: they aren't.
+        """
+        return as_list("sources", sources, "sources")
+
+    def as_labelled(self, examples: Iterable[Any], *, argument: str = "examples") -> Sequence[Pair]:
+        """Check the examples of a tagger, and convert them to pairs of a source and the targets of its items.
+
+        Raises:
+            ArgumentError: an example has another form.
+        """
+        return as_pairs(examples, argument=argument)
+
+    def item_keys(self, sources: Iterable[Any]) -> Tensor | None:
+        """A key for each item of sources, by which a saved model knows those in training; None if none come again."""
+        return None
+
+    def unknown_pieces(self, encoder: Any, source: Any) -> list[str]:
+        """The pieces of a source that aren't in the vocabulary, so that an encoder can't tell them apart."""
+        return []
 
     def preparation(self, sources: Sequence[Any]) -> str | None:
         """A sentence on the preprocessing of sources, if users should know of it; else None."""

@@ -1,5 +1,6 @@
-"""Texts, split by a vocabulary into words, characters, subwords or bytes."""
+"""Texts, split by a vocabulary into words, characters, subwords or bytes; and which vocabulary suits which texts."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,15 +10,14 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import VOCABULARIES, Bytes, Subwords, Vocabulary, vocabulary_from_json
+from regard.inputs import VOCABULARIES, Bytes, Characters, Subwords, Vocabulary, Words, vocabulary_from_json
 from regard.page.numbers import counted
 from regard.special_ids import END, PADDING
 from regard.tasks.judging.out_of_distribution import Statistic
-from regard.tasks.judging.text_statistics import vocabulary_settings
 from regard.tasks.settings import fraction, integer, one_of
 from regard.tasks.sources.source import Source
 
-__all__ = ["PieceEmbedding", "Texts"]
+__all__ = ["PieceEmbedding", "Texts", "mostly_unspaced", "vocabulary_settings"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Texts(Source):
     kind: ClassVar[str] = "texts"
     noun: ClassVar[str] = "piece"
     source_noun: ClassVar[str] = "text"
+    given: ClassVar[str] = "a text"
+    vectors: ClassVar[str] = "a learned vector for each subword, character, byte or word"
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows the languages and the subjects of its data."
@@ -64,6 +66,10 @@ class Texts(Source):
         if not isinstance(source, str):
             raise ArgumentError(f"a source must be a text, but is {source!r:.60}.")
         return torch.tensor(encoder.encode(source), dtype=torch.int64).unsqueeze(1)
+
+    def unknown_pieces(self, encoder: Vocabulary, source: str) -> list[str]:
+        # Subwords and bytes spell what they don't know.
+        return encoder.unknown_pieces(source) if isinstance(encoder, Characters | Words) else []
 
     def ood_statistics(self, encoder: Vocabulary, source: str) -> tuple[Statistic, ...]:
         # Words that are frequent in training are one piece; others are split into many.
@@ -103,3 +109,25 @@ class PieceEmbedding(nn.Module):
         if self.training and self.dropout:
             ids = ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.dropout, PADDING)
         return self.table(ids)
+
+
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_FEW_CHARACTERS = 200
+_SHORT = 40  # characters
+_FEW_TEXTS = 5000
+
+
+def vocabulary_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """The vocabulary for texts: characters for single words and for a few short texts, else subwords."""
+    characters = {*"".join(texts)}
+    short = sum(map(len, texts)) <= _SHORT * len(texts)
+    spelt = not any(len(text.split()) > 1 for text in texts)
+    if len(characters) <= _FEW_CHARACTERS and (spelt or (short and len(texts) <= _FEW_TEXTS)):
+        return {"vocabulary": "characters", "size": _FEW_CHARACTERS + 8}
+    return {"vocabulary": "subwords"}
+
+
+def mostly_unspaced(texts: Sequence[str]) -> bool:
+    """Whether most characters belong to a script without spaces between words."""
+    letters = sum(map(len, texts))
+    return bool(letters) and 2 * sum(len(_UNSPACED.findall(text)) for text in texts) > letters

@@ -37,6 +37,8 @@ class Vectors(Source):
     kind: ClassVar[str] = "vectors"
     noun: ClassVar[str] = "vector"
     source_noun: ClassVar[str] = "series"
+    given: ClassVar[str] = "an array (item, width)"
+    vectors: ClassVar[str] = "its rows, standardised"
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = "vectors"
     modalities: ClassVar[Mapping[str, int]] = {"vectors": 3}

@@ -1,16 +1,30 @@
 """Sentences, split into words: the features of each word, and their embedding."""
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import torch
+from torch import Tensor
+
 from regard.errors import ArgumentError
-from regard.inputs import Batch, WordEmbedding, WordEncoder, WordFeatures, split_characters, split_words
+from regard.inputs import (
+    FOLDINGS,
+    Batch,
+    WordEmbedding,
+    WordEncoder,
+    WordFeatures,
+    as_sentences,
+    split_characters,
+    split_words,
+)
 from regard.page.numbers import counted
+from regard.tasks.examples import Example, as_examples
 from regard.tasks.judging.out_of_distribution import Statistic
-from regard.tasks.judging.text_statistics import mostly_unspaced
 from regard.tasks.settings import features, fraction, integer, one_of
 from regard.tasks.sources.source import Source
+from regard.tasks.sources.texts import mostly_unspaced
 
 __all__ = ["CUTS", "Words"]
 
@@ -62,6 +76,9 @@ class Words(Source):
     kind: ClassVar[str] = "words"
     noun: ClassVar[str] = "word"
     source_noun: ClassVar[str] = "text"
+    given: ClassVar[str] = "a text, or a list of words"
+    vectors: ClassVar[str] = "a learned vector for each of a word's features"
+    counted: ClassVar[tuple[str, str]] = ("sentences", "words")
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
@@ -94,6 +111,27 @@ class Words(Source):
     def item(self, encoder: WordEncoder, source: str | Sequence[str]) -> Sequence[str]:
         # The encoder caches each word, so encoding again in every epoch costs almost nothing.
         return self._words(source)
+
+    def itemised(self, source: str | Sequence[str]) -> Sequence[str]:
+        return list(self._words(source)) if isinstance(source, str) else source
+
+    def as_itemised(self, sources: Iterable[Sequence[str]]) -> list[Any]:
+        return as_sentences(sources)
+
+    def as_labelled(self, examples: Iterable[Any], *, argument: str = "examples") -> list[Example]:
+        return as_examples(examples, argument=argument)
+
+    def item_keys(self, sources: Iterable[str | Sequence[str]]) -> Tensor:
+        """A 32-bit key for each word after folding, the same on every machine.
+
+        Example:
+            >>> Words(features={"fold": "nothing"}).item_keys([["saw"]]).tolist()
+            [-1687047838]
+        """
+        fold = FOLDINGS[self.features.fold]
+        words = (fold(word).encode("utf-8", "surrogatepass") for source in sources for word in self._words(source))
+        # crc32 is unsigned; int32, the type that safetensors and torch share, is not.
+        return torch.tensor([zlib.crc32(word) - 2**31 for word in words], dtype=torch.int32)
 
     def batch(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Batch:
         return encoder.encode(items)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from regard.tasks.encoder_decoder_defaults import ENCODER_DECODER
-from regard.tasks.task import Task
+from regard.tasks.task import ENCODER_DECODER, Task
 
 __all__ = ["TASK"]
 
@@ -32,6 +31,8 @@ class _Synthesis(Task):
     name = "synthesis"
     noun = "speech synthesizer"
     verb = "say"
+    value = "a sound, and whether the model ended it"
+    commands = ("say",)
     targets = ("sound",)
     help = _HELP
     summary = "Say a sound for each source."

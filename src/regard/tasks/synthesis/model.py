@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from regard.errors import ArgumentError
-from regard.inputs import Characters, Sound, Words, as_list
+from regard.inputs import Sound, as_list
 from regard.modules import FrameSeq2Seq, GeneratedFrames, generate_frames
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.intervals import interval_of_sums
@@ -192,8 +192,6 @@ class Synthesizer(Model[SpeechTarget]):
 
     def check_known(self, source: Any) -> None:
         """Refuse words or characters that aren't in the vocabulary: the model can't pronounce them."""
-        if not isinstance(self.encoder, Characters | Words):
-            return
-        if unknown := self.encoder.unknown_pieces(source):
+        if unknown := self.recipe.input.unknown_pieces(self.encoder, source):
             known = ", ".join(self.encoder.listed[:20]) + (", ..." if len(self.encoder.listed) > 20 else "")
             raise ArgumentError(f"`sources` must be made of {known}, but {source!r:.60} has {unknown[0]!r:.40}.")

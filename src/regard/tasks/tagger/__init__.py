@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from regard.tasks.saving.card_limits import CALIBRATED, NUMBERS
-from regard.tasks.task import Task
+from regard.tasks.task import CALIBRATED, NUMBERS, Task
 
 __all__ = ["TASK"]
 
@@ -32,6 +31,8 @@ class _Tagger(Task):
     name = "tagger"
     noun = "tagger"
     verb = "tag"
+    value = "for each item, a word with its label or its number"
+    commands = ("tag", "predict")
     targets = ("items",)
     help = _HELP
     summary = "Label each word, frame or node of a source."
@@ -80,7 +81,7 @@ class _Tagger(Task):
         return list((short or sentences)[0][:9]) if sentences else None
 
     def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
-        from regard.tasks.judging.label_warnings import label_warnings
+        from regard.tasks.judging.model_warnings import label_warnings
 
         return label_warnings(model, splits, scores)
 

@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from regard.errors import ArgumentError
-from regard.tasks.auxiliary import auxiliary_targets
-from regard.tasks.ensemble import source_network
-from regard.tasks.examples import Pair, as_examples, as_pairs, digest_pairs
+from regard.tasks.examples import Pair, digest_pairs
+from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
-from regard.tasks.sources import Words
-from regard.tasks.tagger.model import Tagger, check_items, check_rows, word_keys
-from regard.tasks.target_objective import TargetObjective
+from regard.tasks.tagger.model import Tagger, check_items, check_rows
 from regard.tasks.targets import Label, Regression, Target
 from regard.tasks.training.dataset import ItemDataset
+from regard.tasks.training.objective import TargetObjective
+from regard.tasks.training.pairs_data import auxiliary_targets
 
 __all__ = ["TaggerData"]
 
@@ -39,9 +38,8 @@ class TaggerData:
         auxiliary: Mapping[str, Iterable[Sequence[Any]]] | None,
     ):
         self.recipe = recipe
-        checked = as_examples if isinstance(recipe.input, Words) else as_pairs
-        self.examples: list[Pair] = [*checked(examples)]
-        self.dev: list[Pair] = [*checked(dev, argument="dev")]
+        self.examples: list[Pair] = [*recipe.input.as_labelled(examples)]
+        self.dev: list[Pair] = [*recipe.input.as_labelled(dev, argument="dev")]
         self.target = _kind(self.examples, "examples")
         if _kind(self.dev, "dev") is not self.target:
             raise ArgumentError(f"`dev` must have targets like `examples`, but has {self.dev[0][1]!r:.60} among them.")
@@ -60,9 +58,10 @@ class TaggerData:
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        what = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
         return {
-            split: dict(zip(what, (len(pairs), sum(len(targets) for _, targets in pairs)), strict=True))
+            split: dict(
+                zip(self.recipe.input.counted, (len(pairs), sum(len(targets) for _, targets in pairs)), strict=True)
+            )
             for split, pairs in (("train", self.examples), ("dev", self.dev))
         }
 
@@ -89,10 +88,8 @@ class TaggerData:
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
     def model(self, objective: TargetObjective, about: dict[str, Any], name: str) -> Tagger:
-        seen = None
-        if isinstance(self.recipe.input, Words):
-            known = {word for words, _ in self.examples for word in words}
-            seen = word_keys(known, self.recipe.input.features.fold).unique()
+        keys = self.recipe.input.item_keys([source for source, _ in self.examples])
+        seen = None if keys is None else keys.unique()
         network, encoder, answer = objective.network.cpu(), objective.dataset.encoder, objective.answers[0]
         model = Tagger(network, encoder, answer, self.recipe, seen=seen, about=about, name=name)
         model.calibrate(self.dev)

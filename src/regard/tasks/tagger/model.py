@@ -3,7 +3,6 @@
 import dataclasses
 import time
 import warnings
-import zlib
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -12,16 +11,14 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, UnreliablePrediction
-from regard.inputs import FOLDINGS, Batch, as_list, as_sentences
-from regard.tasks.examples import Pair, as_examples, as_pairs
-from regard.tasks.judging.evaluation import Evaluation, evaluate_predictions
+from regard.inputs import Batch
+from regard.tasks.examples import Pair
+from regard.tasks.judging.evaluation import Evaluation, evaluate_labels, evaluate_predictions
 from regard.tasks.judging.ranking import area_under_roc
 from regard.tasks.model import Model
-from regard.tasks.sources import Words
-from regard.tasks.tagger.evaluation import evaluate_labels
 from regard.tasks.targets import Target
 
-__all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_items", "check_rows", "word_keys"]
+__all__ = ["NumberedItem", "TaggedWord", "Tagger", "check_items", "check_rows"]
 
 
 class TaggedWord(NamedTuple):
@@ -83,11 +80,10 @@ class Tagger(Model[Target]):
                 longer than `longest`.
         """
         source = self.recipe.input
-        words = isinstance(source, Words)
-        checked: list[Any] = as_sentences(sources) if words else as_list("sources", sources, "sources")
+        checked = source.as_itemised(sources)
         outputs = self._outputs(checked, batch_items, longest)
         names = [
-            [] if numbers is None else each if words else source.names(self.encoder, each)
+            [] if numbers is None else source.names(self.encoder, each)
             for each, numbers in zip(checked, outputs, strict=True)
         ]
         known = [numbers for numbers in outputs if numbers is not None]
@@ -96,10 +92,7 @@ class Tagger(Model[Target]):
         return [list(islice(said, len(own))) for own in names]
 
     def _itemised(self, sources: list[Any]) -> list[Any]:
-        """Split texts into words."""
-        if not isinstance(self.recipe.input, Words):
-            return sources
-        return [self.recipe.input.names(self.encoder, each) if isinstance(each, str) else each for each in sources]
+        return [self.recipe.input.itemised(each) for each in sources]
 
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> list[Any]:
         """The prediction for each item, with its name."""
@@ -133,7 +126,7 @@ class Tagger(Model[Target]):
 
     def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[list[Any], list[Tensor | None], float]:
         """The checked examples, the outputs for each, and the time in seconds."""
-        pairs: list[Any] = [*(as_examples if isinstance(self.recipe.input, Words) else as_pairs)(examples)]
+        pairs: list[Any] = [*self.recipe.input.as_labelled(examples)]
         check_rows(pairs, "examples")
         self.target.check([targets for _, targets in pairs], "examples")
         started = time.perf_counter()
@@ -150,19 +143,17 @@ class Tagger(Model[Target]):
         return given
 
     def _evaluate_labels(self, pairs: list[Any], given: list[Tensor]) -> Evaluation:
-        seen = None
+        seen, source = None, self.recipe.input
         if self.seen is not None:
             known = set(self.seen.tolist())
-            fold = self.recipe.input.features.fold
-            seen = [[key in known for key in word_keys(words, fold).tolist()] for words, _ in pairs]
+            seen = [[key in known for key in source.item_keys([words]).tolist()] for words, _ in pairs]
         both = [
             [(wanted, label) for wanted, (label, _) in zip(targets, self.target.decode(numbers), strict=True)]
             for (_, targets), numbers in zip(pairs, given, strict=True)
         ]
         asked = [[pair for pair in row if pair[0] is not None] for row in both]
         true, found = ([[pair[side] for pair in row] for row in asked] for side in (0, 1))
-        called = ("sentences", "words") if isinstance(self.recipe.input, Words) else ("sources", "items")
-        scores = evaluate_labels(true, found, seen=seen, called=called)
+        scores = evaluate_labels(true, found, seen=seen, called=source.counted)
         wanted = torch.cat([self.target.tensor(targets) for _, targets in pairs])
         calibration = self.target.calibration(torch.cat(given), wanted)
         return dataclasses.replace(scores, roc_auc=self._area(wanted, torch.cat(given)), calibration=calibration)
@@ -212,19 +203,3 @@ def check_rows(pairs: Sequence[Pair], argument: str) -> None:
                 f"the target of `{argument}[{place}]` must be a list, a label or number for each item, but is "
                 f"{targets!r:.60}."
             )
-
-
-def word_keys(words: Iterable[str], fold: str) -> Tensor:
-    """A 32-bit key for each word, the same on every machine, by which a saved model knows the words in training.
-
-    Args:
-        words: the words.
-        fold: the folding that is applied to words first, a name in `inputs.FOLDINGS`.
-
-    Example:
-        >>> word_keys(["saw"], "nothing").tolist()
-        [-1687047838]
-    """
-    # crc32 is unsigned; int32, the type that safetensors and torch share, is not.
-    keys = [zlib.crc32(FOLDINGS[fold](word).encode("utf-8", "surrogatepass")) - 2**31 for word in words]
-    return torch.tensor(keys, dtype=torch.int32)

@@ -1,26 +1,34 @@
-"""The training loop: one update per batch, one evaluation per epoch."""
+"""Training in one process, alone or as one of several: one update per batch, one evaluation per epoch.
+
+Imported only when training starts: Fabric is an optional dependency and takes seconds to import.
+"""
 
 import math
 import time
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 
 from regard.errors import DivergedError
 from regard.tasks.recipe import Recipe
 from regard.tasks.training.batching import key
 from regard.tasks.training.checkpoints import write_state
-from regard.tasks.training.history import is_over, next_row
-from regard.tasks.training.objective import DevScore, Loss
+from regard.tasks.training.compute import Compute
+from regard.tasks.training.context import ended_by_sigterm, explained_errors, quiet_fabric
+from regard.tasks.training.objective import DevScore, Loss, Objective
 from regard.tasks.training.optimizer import set_rate
 from regard.tasks.training.progress import TrainingProgress
+from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
-from regard.tasks.training.state import TrainingState
+from regard.tasks.training.state import TrainingState, is_over, next_row
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "Plan", "fit", "work"]
 
 
 class Loop:
@@ -139,3 +147,103 @@ class Loop:
             write_state(folder.best, {"epoch": row["epoch"], "score": row["score"], "weights": self.best})
         write_state(folder.last, self.state.to_checkpoint())
         folder.write_log(self.state.history)
+
+
+def _make_fabric(accelerator: str, process: ProcessRank) -> Fabric:
+    """A Fabric with one device. Of several processes, each is a node with one device.
+
+    Args:
+        accelerator: "cpu" or "cuda".
+        process: the rank of this process; it has joined its group already.
+    """
+    environment = _JoinedAlready(process.rank)
+    if process.devices == 1:
+        fabric = Fabric(accelerator=accelerator, devices=1, plugins=[environment])
+    else:
+        # Training changes no buffer of any network.
+        strategy = _SharedBatches(process_group_backend="gloo", broadcast_buffers=False)
+        fabric = Fabric(
+            accelerator=accelerator, devices=1, num_nodes=process.devices, strategy=strategy, plugins=[environment]
+        )
+    fabric.launch()
+    return fabric
+
+
+class _JoinedAlready(LightningEnvironment):
+    """Starts no processes and reads no environment variables: they may belong to another job of a cluster."""
+
+    def __init__(self, rank: int):
+        super().__init__()
+        self._rank = rank
+
+    @property
+    def creates_processes_externally(self) -> bool:
+        return True
+
+    def local_rank(self) -> int:
+        return 0
+
+    def node_rank(self) -> int:
+        return self._rank
+
+
+class _SharedBatches(DDPStrategy):
+    """Averages the gradients over the processes."""
+
+    @property
+    def launcher(self) -> None:
+        # Fabric's launcher would set the number of threads and an environment variable.
+        return None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The training that all processes share.
+
+    Args:
+        objective: the network and its loss.
+        recipe: how to train.
+        compute: the hardware settings.
+        checkpoint: the state to resume from; None: start from the beginning.
+    """
+
+    objective: Objective
+    recipe: Recipe
+    compute: Compute
+    checkpoint: dict[str, Any] | None
+
+
+def fit(
+    process: ProcessRank, plan: Plan, run: RunFolder | None, progress: TrainingProgress
+) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    """Train, from the beginning or from a checkpoint.
+
+    Args:
+        process: the rank of this process.
+        plan: what to train.
+        run: the folder to write to; None: write nothing.
+        progress: shows the progress.
+
+    Returns:
+        the log, with a row for each epoch, and the weights of the best epoch. The weights are empty if no epoch since
+        resuming was better, and in all processes but the first.
+    """
+    try:
+        with ended_by_sigterm(), explained_errors(run):
+            process.join()
+            fabric = _make_fabric(plan.compute.accelerator, process)
+            objective = plan.objective.to(fabric.device)
+            loop = Loop(fabric, TrainingState(objective, plan.recipe, plan.checkpoint), plan.recipe, run, progress)
+            if run is not None:
+                # Only now: if something fails before the first batch, the folder can be used again.
+                run.begin()
+            loop.run()
+    finally:
+        progress.stop()
+    return loop.state.history, loop.best
+
+
+def work(process: ProcessRank, plan: Plan) -> None:
+    """Train in a process other than the first."""
+    with plan.compute.in_use(), quiet_fabric():
+        fit(process, plan, None, TrainingProgress())

@@ -1,15 +1,16 @@
-"""The optimiser of a recipe: groups of parameters with and without weight decay, and the learning rate schedule."""
+"""The optimiser of a recipe, AdamW or Muon: groups with and without weight decay, and the learning rate schedule."""
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from regard.tasks.recipe import Recipe
-from regard.tasks.training.muon import Muon
 
-__all__ = ["make_optimizer", "set_rate", "share_of_rate"]
+__all__ = ["Muon", "make_optimizer", "orthogonalise", "set_rate", "share_of_rate"]
 
 
 def make_optimizer(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
@@ -51,3 +52,108 @@ def share_of_rate(recipe: Recipe, done: float) -> float:
         return min(1.0, (done + 1e-3) / recipe.warm_up)
     rest = (done - recipe.warm_up) / (1 - recipe.warm_up)
     return 1 - rest if recipe.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * rest))
+
+
+# The polynomial a x + b x^3 + c x^5, applied five times, maps values in (0, 1] close to 1.
+_POLYNOMIAL = 3.4445, -4.7750, 2.0315
+_TIMES = 5
+
+
+class Muon(torch.optim.Optimizer):
+    """Orthogonalised momentum for some matrices, AdamW for all other parameters.
+
+    The largest singular values of a gradient dominate the update; AdamW scales each entry on its own and doesn't change
+    that. The update is scaled to the size of AdamW's, so that both use the same learning rate and weight decay.
+
+    Args:
+        groups: parameter groups as for torch's optimisers. Groups whose "matrices" is true hold only matrices, whose
+            updates are orthogonalised; at least one group must be left to AdamW.
+        lr, betas: the learning rate of both, and the betas of AdamW.
+        momentum: the decay of the moving average of the gradients.
+        dtype: the type in which the update is orthogonalised. None: bfloat16 if the processor has instructions for it,
+            else float32, since bfloat16 without them is many times slower. The rounding has no visible effect.
+
+    Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the size of the step: Liu et
+        al. 2025 (arXiv 2502.16982), section 2.2. torch.optim.Muon is in bfloat16 everywhere, and takes matrices alone.
+
+    Example:
+        >>> matrix, bias = torch.nn.Linear(3, 2).parameters()
+        >>> muon = Muon([{"params": [matrix], "matrices": True}, {"params": [bias], "matrices": False}], lr=0.1)
+        >>> before = matrix.detach().clone()
+        >>> torch.nn.functional.linear(torch.ones(1, 3), matrix, bias).sum().backward()
+        >>> muon.step()
+        >>> bool(torch.equal(before, matrix))
+        False
+    """
+
+    def __init__(
+        self,
+        groups: Iterable[dict[str, Any]],
+        *,
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.98),
+        momentum: float = 0.95,
+        dtype: torch.dtype | None = None,
+    ):
+        groups = [*groups]
+        # It has no state of its own: each step gives it the state and the groups of this optimiser.
+        self._adamw = torch.optim.AdamW([each for each in groups if not each["matrices"]], lr, betas, fused=True)
+        super().__init__(groups, {"lr": lr, "weight_decay": 0.01})
+        self.momentum = momentum
+        self.dtype = dtype
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self._adamw.state = self.state
+        self._adamw.param_groups = [group for group in self.param_groups if not group["matrices"]]
+        self._adamw.step()
+        for group in self.param_groups:
+            if group["matrices"]:
+                for matrix in group["params"]:
+                    if matrix.grad is not None:
+                        self._turn(matrix, matrix.grad, group["lr"], group["weight_decay"])
+        return loss
+
+    def _turn(self, matrix: Tensor, gradient: Tensor, rate: float, decay: float) -> None:
+        state = self.state[matrix]
+        if not state:
+            state["momentum"] = torch.zeros_like(matrix)
+        state["momentum"].lerp_(gradient, 1 - self.momentum)
+        # Nesterov momentum: the average after another gradient like this one.
+        ahead = gradient.lerp(state["momentum"], self.momentum)
+        dtype = self.dtype or (torch.bfloat16 if _multiplies_bfloat16(matrix.device) else torch.float32)
+        step = orthogonalise(ahead.to(dtype)).to(matrix.dtype)
+        # The mean square of the entries is 1 / (longer side) in an orthogonal matrix, and about 0.2^2 in an AdamW step.
+        matrix.mul_(1 - rate * decay).sub_(step, alpha=0.2 * rate * max(matrix.shape) ** 0.5)
+
+
+def orthogonalise(matrix: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """Bring the singular values of a matrix to between 0.68 and 1.14, except those far below its norm.
+
+    Source: Jordan et al. 2024: five Newton-Schulz iterations, with a polynomial that is steep at 0 and doesn't converge
+    to 1.
+
+    Example:
+        >>> orthogonalise(torch.diag(torch.tensor([3.0, 1.0, 0.1]))).diag().round(decimals=1)
+        tensor([0.8000, 1.1000, 1.1000])
+    """
+    a, b, c = _POLYNOMIAL
+    tall = matrix.shape[0] > matrix.shape[1]
+    turned = matrix.mT if tall else matrix
+    turned = turned / turned.norm().clamp(min=1e-7)
+    for _ in range(_TIMES):
+        squared = turned @ turned.mT
+        turned = torch.addmm(turned, torch.addmm(squared, squared, squared, beta=b, alpha=c), turned, beta=a)
+    return turned.mT if tall else turned
+
+
+def _multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether this device has bfloat16 instructions; False for a CPU if this PyTorch is too old to tell."""
+    if device.type != "cpu":
+        return True
+    able = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(able.get("avx512_bf16") or able.get("amx_bf16"))

@@ -2,31 +2,34 @@
 
 The first process is the one that called `train`. The workers are new interpreters, which receive the objective through
 a pipe. A fork would hang if OpenMP had used several threads before; Python's spawn and Lightning's launchers would run
-the user's script again.
+the user's script again. A worker ends when the first process does.
 """
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
 from regard.errors import ArgumentError, RegardError
 from regard.tasks.training.rank import ProcessRank, leaving_group, meet
 
-__all__ = ["with_workers"]
+__all__ = ["begin", "with_workers"]
 
 # A worker reads its input before it imports anything, so that the first process needn't wait while sending it.
 _BEGIN = """
 import sys
 given = sys.stdin.buffer.read(int(sys.argv[1]))
-from regard.tasks.training.worker import begin
+from regard.tasks.training.processes import begin
 begin(given, int(sys.argv[2]))
 """
 
@@ -157,3 +160,47 @@ def _reason(workers: list[_Worker]) -> RegardError | None:
     """The reason of the first failure; a RuntimeError in a worker is usually a consequence of another's end."""
     failures = [failure for worker in workers if (failure := worker.failure(seconds=2.0)) is not None]
     return min(failures, key=lambda failure: "RuntimeError" in str(failure), default=None)
+
+
+def begin(given: bytes, rank: int) -> None:
+    """Run a worker from start to end.
+
+    Args:
+        given: the input that `processes.with_workers` pickled.
+        rank: the number of this worker, from 1.
+    """
+    # Output that libraries print must not mix with the messages to the first process.
+    words = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    code = 1
+    try:
+        devices, folder, meeting, work, arguments = pickle.loads(given)
+        threading.Thread(target=_end_with_the_first, args=(folder,), daemon=True).start()
+
+        def join() -> None:
+            _say(words, None)
+            meet(meeting, rank, devices)
+
+        work(ProcessRank(rank, devices, join), *arguments)
+        code = 0
+    except BaseException as error:
+        _say(words, error)
+    # Exit without cleaning up: the other processes notice the end of this one by its closed connections.
+    os._exit(code)
+
+
+def _say(words: BinaryIO, word: BaseException | None) -> None:
+    """Tell the first process that this worker is ready, or why it failed; ignore it if that process has ended."""
+    told: Any = word
+    if word is not None and not isinstance(word, RegardError):
+        told = type(word).__name__, str(word), "".join(traceback.format_exception(word))
+    with suppress(OSError):
+        pickle.dump(told, words)
+        words.flush()
+
+
+def _end_with_the_first(folder: str) -> None:
+    """Wait until the first process has ended for any reason, then delete the folder and exit."""
+    sys.stdin.buffer.read()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)

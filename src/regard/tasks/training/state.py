@@ -1,4 +1,4 @@
-"""The state of training, and its form in a checkpoint: weights, optimiser, moving average, log.
+"""The state of training, and its form in a checkpoint: weights, optimiser, moving average, and the log.
 
 checkpoints/last/   "state_dict", "optimizer_states", "global_step", and "regard": {"history", "average"}
 checkpoints/best/   "weights" of the network, with the epoch and its score
@@ -6,19 +6,22 @@ checkpoints/best/   "weights" of the network, with the epoch and its score
 The names are those of Lightning's Trainer, which wrote the checkpoints of earlier versions; such runs can be resumed.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from regard.errors import ModelError
+from regard.tasks.judging.measure import Measure
 from regard.tasks.recipe import Recipe
-from regard.tasks.training.averaging import MovingAverage
 from regard.tasks.training.checkpoints import read_state
-from regard.tasks.training.objective import Objective
+from regard.tasks.training.objective import DevScore, Objective
 from regard.tasks.training.optimizer import make_optimizer
 
-__all__ = ["TrainingState", "read_best", "read_last"]
+__all__ = ["MovingAverage", "TrainingState", "is_over", "next_row", "read_best", "read_last"]
 
 # The prefix of each weight's name.
 _PREFIX = "objective."
@@ -85,3 +88,97 @@ def read_best(checkpoint: Path) -> dict[str, Tensor]:
     if not isinstance(state, dict) or not isinstance(state.get("weights"), dict):
         raise ModelError(f"The checkpoint {checkpoint} is damaged: it has no weights. Start the run anew.")
     return state["weights"]
+
+
+class MovingAverage:
+    """Keep average <- decay * average + (1 - decay) * weights, beside the weights that are trained.
+
+    Early on the decay is smaller, (1 + step) / (10 + step), so that the random start is forgotten quickly.
+
+    Args:
+        module: the module whose parameters are averaged.
+        decay: below 1; the average reaches back about 1 / (1 - decay) steps.
+
+    Example:
+        >>> net = nn.Linear(2, 2)
+        >>> average = MovingAverage(net, decay=0.99)
+        >>> average.update(step=1)
+        >>> with average.in_place():
+        ...     scores = net(torch.zeros(1, 2))
+    """
+
+    def __init__(self, module: nn.Module, decay: float):
+        self.decay = decay
+        self._live = dict(module.named_parameters())
+        self.values: dict[str, Tensor] = {name: value.detach().clone() for name, value in self._live.items()}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Update the average with the weights after optimiser step number `step`, counted from 1."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        for name, value in self._live.items():
+            self.values[name].lerp_(value, 1 - decay)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Use the averaged weights in the module inside the block; restore its own weights afterwards."""
+        # Swapping the memory of the tensors needs no copies and no rounding.
+        self._trade()
+        try:
+            yield
+        finally:
+            self._trade()
+
+    def load(self, values: dict[str, Tensor]) -> None:
+        """Set the average to saved values."""
+        for name, value in self.values.items():
+            value.copy_(values[name])
+
+    def _trade(self) -> None:
+        for name, value in self._live.items():
+            value.data, self.values[name] = self.values[name], value.data
+
+
+Row = dict[str, Any]
+
+
+def next_row(history: Sequence[Row], loss: float, dev: DevScore, seconds: float, measure: Measure) -> Row:
+    """Make the row of the epoch that has just ended.
+
+    Args:
+        history: the rows of the previous epochs.
+        loss: the mean loss on the training examples.
+        dev: the score and loss on the dev examples.
+        seconds: the duration of training so far, including the time before the run was resumed.
+        measure: the measure of the score.
+
+    Example:
+        >>> from regard.tasks.judging.measure import ACCURACY
+        >>> first = next_row([], 0.9, DevScore(0.8, 0.7), 1.0, ACCURACY)
+        >>> next_row([first], 0.8, DevScore(0.7, 0.6), 2.0, ACCURACY)["best_epoch"]
+        1
+    """
+    row: Row = {"epoch": len(history) + 1, "loss": loss, "score": dev.score, "dev_loss": dev.loss}
+    best = history[history[-1]["best_epoch"] - 1] if history else row
+    as_good = dev.score == best["score"] and dev.loss < best["dev_loss"]
+    if as_good or measure.better(dev.score, than=best["score"]):
+        best = row
+    return row | {"best": best["score"], "best_epoch": best["epoch"], "seconds": round(seconds, 3)}
+
+
+def is_over(recipe: Recipe, history: Sequence[Row]) -> str | None:
+    """Why training is over, or None. It depends only on the log, so a resumed run stops at the same epoch."""
+    if not history:
+        return None
+    last = history[-1]
+    if last["epoch"] >= recipe.epochs:
+        return "all epochs are done"
+    # An equal score with a lower loss makes a new best epoch, but doesn't extend the patience. It does while the score
+    # is still that of the first epoch: early in training a seq2seq model gets nothing right, and only its loss falls.
+    risen = next(row["epoch"] for row in history if row["best"] == last["best"])
+    risen = last["best_epoch"] if risen == history[0]["epoch"] else risen
+    if last["epoch"] - risen >= recipe.patience:
+        return f"no better dev score for {recipe.patience} epochs"
+    if recipe.minutes is not None and last["seconds"] >= 60 * recipe.minutes:
+        return f"the time limit of {recipe.minutes:g} minutes has passed"
+    return None

@@ -12,26 +12,26 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
+from regard.page.numbers import plural
 from regard.progress import choose_progress
 from regard.tasks.defaults import default_recipe
 from regard.tasks.judging.out_of_distribution import thresholds_of
+from regard.tasks.named_recipes import RECIPES
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.saving.folders import folder_name
 from regard.tasks.saving.loading import load
 from regard.tasks.saving.store import encode_json, round_weights
 from regard.tasks.splits import Splits
-from regard.tasks.training.arguments import check_count, check_data, check_examples, check_length, check_recipe
 from regard.tasks.training.batching import key
 from regard.tasks.training.compute import Compute, choose_accelerator
 from regard.tasks.training.context import explained_errors, quiet_fabric
-from regard.tasks.training.history import is_over
 from regard.tasks.training.objective import Objective, TrainingData
 from regard.tasks.training.processes import with_workers
 from regard.tasks.training.progress import TrainingProgress
 from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
-from regard.tasks.training.state import read_best, read_last
+from regard.tasks.training.state import is_over, read_best, read_last
 from regard.tasks.training.torchrun import check_agreement, is_first, joined, launched
 from regard.version import __version__
 
@@ -101,9 +101,9 @@ def train(
         >>> [word.label for word in tagger.tag([["I", "saw"]])[0]]
         ['PRON', 'VERB']
     """
-    check_recipe(recipe)
-    check_data(data)
-    check_examples(examples)
+    _check_recipe(recipe)
+    _check_data(data)
+    _check_examples(examples)
     launch = launched()
     show = TrainingProgress(choose_progress(progress) if is_first() else None)
     if dev is None:
@@ -122,8 +122,8 @@ def train(
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
     # A library that can't start as many threads ends the process.
-    check_count("threads", threads, most=1024)
-    check_count("devices", devices)
+    _check_count("threads", threads, most=1024)
+    _check_count("devices", devices)
     compute = Compute(choose_accelerator(device), threads, devices, matmul)
     if launch is not None:
         compute = launch.compute(compute, device)
@@ -227,7 +227,7 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
         # Before hours of training, since a model that can't be saved would be lost.
         encode_json({"recipe": request.recipe.to_json(), "reader": objective.dataset.encoder.to_json()})
         for name, dataset in (("examples", objective.dataset), ("dev", objective.dev)):
-            check_length(request.recipe, dataset.longest, name)
+            _check_length(request.recipe, dataset.longest, name)
         history, best = _fit(request, start, run, objective)
         if not request.process.is_first:
             return None
@@ -273,7 +273,7 @@ def _fit(
 ) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
     """Train, unless all epochs are done. Return the log, and the best weights of the epochs trained in this call."""
     # Fabric takes seconds to import.
-    from regard.tasks.training.fit import Plan, fit, work
+    from regard.tasks.training.loop import Plan, fit, work
 
     history = [] if start.checkpoint is None else start.checkpoint["regard"]["history"]
     if is_over(request.recipe, history) is not None:
@@ -310,3 +310,58 @@ def _about(request: _Request, compute: Compute, objective: Objective, last: Mapp
 
 def _versions() -> dict[str, str]:
     return {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
+
+
+def _check_examples(examples: Any) -> None:
+    """Raise an error if a recipe is passed as the examples."""
+    if isinstance(examples, Recipe):
+        raise ArgumentError(
+            "`examples` must be examples, but is a Recipe. Give the recipe by its name: "
+            "regard.train(examples, dev, recipe=recipe)."
+        )
+
+
+def _check_recipe(recipe: Any) -> None:
+    """Raise an error if this isn't a recipe, and say how to get one."""
+    if recipe is None or isinstance(recipe, Recipe):
+        return
+    step = ""
+    if isinstance(recipe, str) and recipe in RECIPES:
+        step = f" Take regard.tasks.RECIPES[{recipe!r}]."
+    elif isinstance(recipe, Mapping):
+        step = " Make one by Recipe.from_json."
+    raise ArgumentError(f"`recipe` must be a regard.Recipe, but is {recipe!r:.60}.{step}")
+
+
+def _check_length(recipe: Recipe, longest: int, argument: str) -> None:
+    """Raise an error unless the approximation of a recipe has tables for the longest source, before training begins.
+
+    Args:
+        recipe: the recipe.
+        longest: the number of items of the longest source.
+        argument: the name of the argument that holds the sources.
+    """
+    limit = recipe.architecture.position_limit
+    if limit is not None and longest > limit:
+        raise ArgumentError(
+            f"`max_length` must be at least {longest}, the number of {plural(recipe.input.noun)} of the longest source "
+            f"in `{argument}`, for {recipe.approximation!r}, which learns tables by position, but is {limit}. Make the "
+            "recipe's max_length larger, or use shorter sources."
+        )
+
+
+def _check_data(data: Any) -> None:
+    """Raise an error if this can't be stored in a card."""
+    if not isinstance(data or {}, Mapping):
+        raise ArgumentError(f"`data` must be an object of plain values, for the card, but is {data!r:.60}.")
+    try:
+        encode_json(dict(data or {}))
+    except ArgumentError as error:
+        raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}") from error
+
+
+def _check_count(name: str, count: Any, most: int | None = None) -> None:
+    """Raise an error unless a number of threads or processes is an integer from 1 to `most`; None: of at least 1."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1 or (most is not None and count > most):
+        wanted = "a whole number, 1 or more" if most is None else f"a whole number from 1 to {most:,}"
+        raise ArgumentError(f"`{name}` must be {wanted}, but is {count!r:.60}.")
