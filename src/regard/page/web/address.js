@@ -32,9 +32,15 @@ export function goTo(hash, instead = false) {
   }
 }
 
-/** The reader went to another one: what was to be written isn't any more. */
-export function wentTo() {
-  if (later === null) return;
-  clearTimeout(later);
-  later = kept = null;
+/** Call `render` when the reader goes to another one: what was to be written then isn't any more. */
+export function whenGone(render, signal) {
+  for (const name of ["popstate", "hashchange"]) {
+    addEventListener(name, () => {
+      if (later !== null) {
+        clearTimeout(later);
+        later = kept = null;
+      }
+      render();
+    }, { signal });
+  }
 }
