@@ -2,6 +2,7 @@
 import { paint } from "./colours.js";
 import { h } from "./dom.js";
 import { cells, hideMasked } from "./tiles.js";
+import { highestOf } from "./view.js";
 import { headsOf, isComing, known, sharedMask } from "./weights.js";
 
 const THUMBNAIL = 64;
@@ -89,9 +90,7 @@ export function fromOverview(layer, head) {
 
 /** The largest number that is drawn in full colour. */
 export function highOf({ sums }) {
-  let high = 1e-9;
-  for (const each of sums) if (Number.isFinite(each) && each > high) high = each;
-  return high;
+  return highestOf(sums, 1e-9);
 }
 
 /** Cells as pixels, one each. */

@@ -135,8 +135,8 @@ export function headVectors(layer, head) {
   };
 }
 
-/** Which keys the queries of a head may attend to. */
-export function maskOf({ mask }, head) {
+// Which keys the queries of a head may attend to.
+function maskOf({ mask }, head) {
   if (mask.start) return { start: mask.start.data, stop: mask.stop.data };
   return mask.pair ? { pair: partOf(mask.pair, head) } : {};
 }
