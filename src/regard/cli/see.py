@@ -164,7 +164,7 @@ def _see(
     from regard.cli.output.console import output_console
     from regard.cli.output.html_page import HtmlPage
     from regard.inspection import save_record, story_of
-    from regard.inspection.views.story import page_of
+    from regard.inspection.views.story import story_page
     from regard.page import Page, show
 
     if options.save is not None and Path(options.save).is_dir():
@@ -206,7 +206,7 @@ def _see(
     page = (
         weights_page(record, options.layer, options.head, options.top)
         if told is None
-        else page_of(record, told, options.top)
+        else story_page(record, told, options.top)
     )
     if options.map:
         page = Page(page.title, (*page.blocks, *maps(record, options.layer, options.head).blocks))
@@ -239,7 +239,7 @@ def _compare(
     from regard.cli.compared import difference_as_json, titles_of_both
     from regard.cli.output.record_files import is_record
     from regard.inspection import comparison_of
-    from regard.inspection.views.comparison_page import page_of
+    from regard.inspection.views.comparison_page import comparison_page
     from regard.page import show
 
     records = []
@@ -257,7 +257,7 @@ def _compare(
         if options.format is Format.json:
             typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
         else:
-            show(page_of(found, titles, options.top), console, plain=options.plain)
+            show(comparison_page(found, titles, options.top), console, plain=options.plain)
     if page_file is not None:
         page_file.write_comparison(found.records, titles, **options.chosen)
 
