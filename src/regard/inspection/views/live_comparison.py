@@ -6,10 +6,9 @@ from typing import Any
 
 from regard.inspection.explain.alignment import Pair
 from regard.inspection.record.record import Record
-from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.comparison import RecordDifference, comparison_of, has_head
 from regard.inspection.views.comparison_page import comparison_page, difference_table, titles_of
-from regard.inspection.views.page_data import page_data
+from regard.inspection.views.page_data import Chosen, page_data
 from regard.inspection.views.story import stories
 from regard.page import Page, as_live_html
 from regard.page.messages import say
