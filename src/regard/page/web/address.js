@@ -11,6 +11,11 @@ export function address() {
   return kept ?? location.hash;
 }
 
+/** The parts of one, each a name and a value. */
+export function partsOfHash(hash) {
+  return hash.replace(/^#/, "").split("&").map((part) => part.split("="));
+}
+
 /** Go on to another one, as a step that the reader can take back, or in place of this one. */
 export function goTo(hash, instead = false) {
   kept = hash;

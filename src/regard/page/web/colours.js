@@ -36,6 +36,17 @@ export function colourOf(weight, high, scale) {
   return between(scale, Math.sqrt(clamp(weight / high, 0, 1)));
 }
 
+/** The scale of differences: that of weights, with an end for those below 0 and one for those above. */
+export function scaleOfDifferences(element) {
+  return { ...scaleOf(element), less: colourNamed(element, "--less"), more: colourNamed(element, "--more") };
+}
+
+/** The colour of a difference: along a straight line from 0 to one of the ends. */
+export function colourOfDifference(value, high, { low, less, more, masked, broken }) {
+  if (value === HIDDEN) return masked;
+  return Number.isNaN(value) ? broken : between({ low, high: value < 0 ? less : more }, Math.min(1, Math.abs(value) / high));
+}
+
 function between({ low, high }, share) {
   return low.map((each, i) => Math.round(each + share * (high[i] - each)));
 }

@@ -7,6 +7,7 @@ import { windowControls, windowOf } from "./map_window.js";
 import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
 import { clamp, percent } from "./numbers.js";
 import { arrowOf, isModified } from "./shell.js";
+import { wholeOf } from "./tiles.js";
 import { placeAt } from "./view.js";
 import { HIDDEN } from "./weights.js";
 import { wordsOf } from "./words.js";
@@ -168,9 +169,7 @@ export function mapView(root, choose, source) {
   // By cells, within the map; beyond the edge of a window the window goes along.
   function move(down, right) {
     if (!shown) return;
-    const { top, bottom, left, right: end } = controls ? { top: 0, bottom: view.layer.queries, left: 0, right: view.layer.keys }
-      : shown.window;
-    const from = start();
+    const { top, bottom, left, right: end } = controls ? wholeOf(view.layer) : shown.window, from = start();
     const query = clamp(from.query + down * shown.found.tall, top, bottom - 1);
     const key = clamp(from.key + right * shown.found.wide, left, end - 1);
     cursor = { query, key };

@@ -1,5 +1,5 @@
 // The cells of a map of differences: purple where a weight is smaller in B, green where it is larger.
-import { colourNamed, swatch } from "./colours.js";
+import { colourOfDifference, scaleOfDifferences, swatch } from "./colours.js";
 import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
 import { percent } from "./numbers.js";
@@ -33,7 +33,7 @@ export function differenceCells(pairs, tiles) {
       else (pairs.same ? aligned : gathered)(view, window, give, none);
     },
     palette(root, high) {
-      const scale = divergingScale(root), colour = (value) => colourOfDifference(value, high, scale);
+      const scale = scaleOfDifferences(root), colour = (value) => colourOfDifference(value, high, scale);
       return { least: LEAST_SIGNED, colour, text: signedPercent, image: ({ sums, columns, rows }) => {
         const bytes = new Uint8ClampedArray(4 * sums.length);
         sums.forEach((each, i) => bytes.set([...colour(each), 255], 4 * i));
@@ -99,18 +99,4 @@ export function differenceCells(pairs, tiles) {
 
 function zeroed(value) {
   return value === HIDDEN ? 0 : value;
-}
-
-// The three colours of a difference, and those of what has none.
-function divergingScale(element) {
-  const read = (name) => colourNamed(element, name);
-  return { less: read("--less"), middle: read("--weight-low"), more: read("--more"), masked: read("--masked"), broken: read("--broken") };
-}
-
-// The colour of a difference: along a straight line from the middle to one of the ends.
-function colourOfDifference(value, high, { less, middle, more, masked, broken }) {
-  if (value === HIDDEN) return masked;
-  if (Number.isNaN(value)) return broken;
-  const share = Math.min(1, Math.abs(value) / high), end = value < 0 ? less : more;
-  return middle.map((each, i) => Math.round(each + share * (end[i] - each)));
 }

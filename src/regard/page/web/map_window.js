@@ -1,6 +1,7 @@
 // The window of a map: looked at closer and from further away, drawn with the pointer, moved.
 import { button, h } from "./dom.js";
 import { clamp } from "./numbers.js";
+import { wholeOf } from "./tiles.js";
 import { wordsOf } from "./words.js";
 
 const FEWEST = 8;
@@ -12,8 +13,7 @@ const TURN = 80;
 /** The window that is looked at. */
 export function windowOf({ layer, state: { window } }) {
   // One of a layer may be larger than the row of the pooling.
-  if (window && window.bottom <= layer.queries) return window;
-  return { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
+  return window && window.bottom <= layer.queries ? window : wholeOf(layer);
 }
 
 /** What changes the window of a map: buttons, keys, wheel and pointer; `map` is what they need of it. */

@@ -1,4 +1,5 @@
 // What is computed and shown: the edited numbers, as the part of the address after #, so that they can be sent as a link.
+import { partsOfHash } from "./address.js";
 import { chosenNumber } from "./worked_formulas.js";
 
 /** Numbers beyond this can't be entered: products of products would overflow. */
@@ -120,8 +121,7 @@ export function workedHash(state, first) {
 /** The state that an address names; what it doesn't name, or names wrongly, is as at the start. */
 export function readWorked(hash, first) {
   let found = { ...first }, parameter = null;
-  for (const part of hash.replace(/^#/, "").split("&")) {
-    const at = part.indexOf("="), name = part.slice(0, at), value = part.slice(at + 1);
+  for (const [name, value = ""] of partsOfHash(hash)) {
     if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
     if (name === "exercise") found.exercise = value === "on";
     if (name === "query" && isPlace(value, first.allowed.length)) found.row = Number(value) - 1;
