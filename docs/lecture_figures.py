@@ -14,8 +14,7 @@ from torch import Tensor
 
 from regard.attention import INPUT_POSITIONS
 from regard.inspection.figures.colours import INK, LINE, PAPER, QUIET, RAISED, WEIGHT, ink_on_blue, shade
-from regard.inspection.figures.matrix import short_number
-from regard.inspection.figures.matrix_form import matrix_form
+from regard.inspection.figures.matrix_form import matrix_form, short_number
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.weighed import width_of
 from regard.inspection.figures.written import figure_bytes

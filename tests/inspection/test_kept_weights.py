@@ -11,9 +11,8 @@ import torch
 from regard.attention import Causal, Dot, ScaledDot
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 from regard.inspection.record.seen_layer import SeenLayer
-from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.layer_arrays import mean_rows, overview, top_rows
-from regard.inspection.views.page_data import page_data
+from regard.inspection.views.page_data import Chosen, page_data
 from regard.page.arrays import Arrays
 
 KINDS = {"f32": "<f4", "f16": "<f2", "i32": "<i4", "u16": "<u2", "u8": "u1"}

@@ -9,7 +9,7 @@ import pytest
 
 from regard.errors import ArgumentError
 from regard.inspection.figures import matrix_form
-from regard.inspection.figures.matrix import short_number
+from regard.inspection.figures.matrix_form import short_number
 from regard.inspection.figures.written import figure_bytes
 from regard.inspection.steps import EXAMPLES, STEP_SCORES, Matrices
 

@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from regard.inspection import Case, LayerRecord, Outcome, Outcomes, Place, Record, see, story
-from regard.inspection.views.chosen import Chosen
-from regard.inspection.views.page_data import page_data
+from regard.inspection.views.page_data import Chosen, page_data
 from regard.page import Page, as_live_html
 
 WORDS = ("a", "saw", " film", "saw", ".")

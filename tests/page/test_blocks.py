@@ -7,7 +7,7 @@ from regard.errors import ArgumentError
 from regard.page import Bar, Bars, HeatMap, Item, Items, Page, Prose, Ranking, Table, downsample
 from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, colour_of, ink_on
 from regard.page.numbers import percent
-from regard.page.palette import nearest_256
+from regard.page.terminal import nearest_256
 from regard.page.visible import clip, visible
 
 

@@ -25,7 +25,7 @@ from regard.page.numbers import percent
 CELLS = """
 const form = (layer, alone) => alone ? { ...layer, table: null } : layer;
 const cellsOf = async ([values, packed, asked]) => {
-  const all = await readData(values, packed);
+  const all = await unpacked(JSON.parse(values), packed);
   return asked.map(([layer, heads, window, most, alone]) => {
     const found = cells(form(all.records[0].layers[layer], alone), heads, window, most, most);
     return { ...found, sums: [...found.sums], most: [...found.most] };

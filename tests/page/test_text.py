@@ -12,7 +12,7 @@ from rich.console import Console
 from regard.errors import ArgumentError
 from regard.page import Bar, Bars, Heading, HeatMap, Item, Items, Page, Prose, Ranking, Table, as_text, show
 from regard.page.colours import MASKED, NOT_A_NUMBER, ZERO, colour_of
-from regard.page.palette import nearest_256
+from regard.page.terminal import nearest_256
 
 WIDTHS = (32, 40, 80, 120)
 HOSTILE = [

@@ -200,7 +200,7 @@ def test_numbers_are_written_as_the_terminal_writes_them(script):
 
 
 def test_the_blanks_and_slips_are_those_of_the_terminal(script):
-    source = joined("worked_blanks.js")
+    source = joined("worked_exercise.js")
     cases, expected = [], []
     normalisers = [*((name, 1.0) for name in WEIGHTS), ("softmax", 0.0), ("softmax", 0.5)]
     for seed, (score, (weights, temperature)) in enumerate(itertools.product(STEP_SCORES, normalisers)):

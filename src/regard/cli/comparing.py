@@ -17,7 +17,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths
 from regard.lab.compare import compare
 from regard.page import Chart, Page, Prose, show
-from regard.tasks import RECIPES, TASKS, Recipe
+from regard.tasks import NAMED_RECIPES, RECIPES, TASKS, Recipe
 from regard.tasks.readers import SplitsReader, find_reader
 from regard.tasks.training.pairs_data import auxiliary_weights
 

@@ -163,7 +163,7 @@ def _see(
     from regard.cli.output.console import output_console
     from regard.cli.output.html_page import HtmlPage
     from regard.inspection import save_record, story_of
-    from regard.inspection.views.story import page_of
+    from regard.inspection.views.story import story_page
     from regard.page import Page, show
 
     if options.save is not None and Path(options.save).is_dir():
@@ -204,7 +204,7 @@ def _see(
         page = weights_page(record, options.layer, options.head, options.top)
         values = partial(as_json, record, Show(options.layer, options.head, options.top))
     else:
-        page, values = page_of(record, told, options.top), partial(facts_as_json, record, told)
+        page, values = story_page(record, told, options.top), partial(facts_as_json, record, told)
     if options.map:
         page = Page(page.title, (*page.blocks, *maps(record, options.layer, options.head).blocks))
     with outliving_reader(page_file is not None or figure_file is not None):
@@ -268,7 +268,7 @@ def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPa
     from regard.cli.answering.cases import cases_of, check_attends
     from regard.cli.answering.showing import difference_as_json
     from regard.inspection import comparison_of
-    from regard.inspection.views.comparison_page import page_of
+    from regard.inspection.views.comparison_page import comparison_page
     from regard.page import show
 
     records = []
@@ -286,7 +286,7 @@ def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPa
         if options.format is Format.json:
             typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
         else:
-            show(page_of(found, titles, options.top), console, plain=options.plain)
+            show(comparison_page(found, titles, options.top), console, plain=options.plain)
     if page_file is not None:
         page_file.write_comparison(found.records, titles, **options.chosen)
 

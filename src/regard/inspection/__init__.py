@@ -62,12 +62,10 @@ if typing.TYPE_CHECKING:
     from regard.inspection.views.comparison import comparison_of
     from regard.inspection.views.comparison_page import comparison
     from regard.inspection.views.facts import story_of
-    from regard.inspection.views.heatmap import heatmap
+    from regard.inspection.views.heatmap import heatmap, pooled_heatmap
     from regard.inspection.views.item_labels import item_labels
-    from regard.inspection.views.item_rankings import item_rankings
+    from regard.inspection.views.item_rankings import item_rankings, pooled_ranking
     from regard.inspection.views.live_page import live_page, save_page
-    from regard.inspection.views.pooled_heatmap import pooled_heatmap
-    from regard.inspection.views.pooled_ranking import pooled_ranking
     from regard.inspection.views.story import story
 
 __all__ = [
@@ -177,12 +175,10 @@ lazy.export(
         "views.comparison": "comparison_of",
         "views.comparison_page": "comparison",
         "views.facts": "story_of",
-        "views.heatmap": "heatmap",
+        "views.heatmap": "heatmap pooled_heatmap",
         "views.item_labels": "item_labels",
-        "views.item_rankings": "item_rankings",
+        "views.item_rankings": "item_rankings pooled_ranking",
         "views.live_page": "live_page save_page",
-        "views.pooled_heatmap": "pooled_heatmap",
-        "views.pooled_ranking": "pooled_ranking",
         "views.story": "story",
     },
 )

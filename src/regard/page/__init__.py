@@ -23,8 +23,8 @@ from regard.page.blocks import (
     Table,
 )
 from regard.page.html import as_html
-from regard.page.live import as_live_html
 from regard.page.pictures.downsampling import downsample
+from regard.page.scripted import as_live_html
 from regard.page.text import as_text, show
 
 __all__ = [

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from regard.page.arrays import Arrays
 from regard.page.blocks import Page
 from regard.page.html import GENERATOR_TAG, body
-from regard.page.modules import integrity
+from regard.page.modules import integrity, joined, style
 from regard.page.style import style_of
 from regard.page.visible import visible
 
-__all__ = ["as_scripted_html", "embedded_json"]
+__all__ = ["as_live_html", "as_worked_html"]
 
 _DOCUMENT = """<!doctype html>
 <html lang="{language}">
@@ -41,7 +42,42 @@ _DOCUMENT = """<!doctype html>
 """
 
 
-def as_scripted_html(
+def as_live_html(page: Page, data: dict[str, Any], arrays: Arrays, *, language: str = "en", asks: bool = False) -> str:
+    """The page of records as one self-contained document.
+
+    Args:
+        page: what is to be read without a script.
+        data, arrays: what the script draws from; with `data["against"]` it shows two records and what differs.
+        language: the language of the page's own words, as a BCP 47 tag.
+        asks: whether the page has a form, and asks the server that it came from for other inputs; `data["asks"]` says
+            what it asks for. Other pages hold no code that connects to anything.
+    """
+    return _scripted_html(
+        page,
+        joined("live.js" if asks else "against.js" if "against" in data else "offline.js"),
+        style="".join(map(style, _styles(data, asks))),
+        held={
+            "values": ("application/json", _embedded_json(data)),
+            "packed": ("text/plain", arrays.packed()),
+            "worker": ("text/plain", joined("worker.js")),
+        },
+        policy=(
+            "worker-src blob:",
+            "img-src data:",
+            "media-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            *(["connect-src 'self'"] if asks else []),
+        ),
+        language=language,
+    )
+
+
+def _styles(data: dict[str, Any], asks: bool) -> list[str]:
+    return ["page.css", *(["live.css"] if asks else []), *(["both.css"] if "against" in data else [])]
+
+
+def _scripted_html(
     page: Page,
     script: str,
     *,
@@ -61,7 +97,7 @@ def as_scripted_html(
         language: the language of the page's own words, as a BCP 47 tag.
 
     Example:
-        >>> text = as_scripted_html(Page("a", ()), "start()", style="", held={"values": ("application/json", "{}")})
+        >>> text = _scripted_html(Page("a", ()), "start()", style="", held={"values": ("application/json", "{}")})
         >>> '<script type="application/json" id="values">{}</script>' in text, "default-src &#x27;none&#x27;" in text
         (True, True)
     """
@@ -85,12 +121,30 @@ def as_scripted_html(
     )
 
 
-def embedded_json(data: dict[str, Any]) -> str:
+def _embedded_json(data: dict[str, Any]) -> str:
     """Data as JSON that can stand in a script element.
 
     Example:
-        >>> embedded_json({"item": "</script>"})
+        >>> _embedded_json({"item": "</script>"})
         '{"item": "\\\\u003c/script>"}'
     """
     # Without this character nothing can end the script element or begin a comment in it.
     return json.dumps(data, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
+
+
+def as_worked_html(page: Page, data: dict[str, Any], *, language: str = "en") -> str:
+    """The page of one computation of attention, whose numbers can be edited, as one self-contained document.
+
+    Args:
+        page: what is to be read without a script.
+        data: the matrices and parts that the script computes with, and its words.
+        language: the language that the page begins in, as a BCP 47 tag.
+    """
+    return _scripted_html(
+        page,
+        joined("worked.js"),
+        style=style("page.css") + style("worked.css"),
+        held={"values": ("application/json", _embedded_json(data))},
+        policy=("base-uri 'none'", "form-action 'none'"),
+        language=language,
+    )

@@ -1,4 +1,4 @@
-"""A heat map as text: cells with numbers if they fit, otherwise coloured half blocks, or shades without colours."""
+"""A heat map as text: cells with numbers if they fit, otherwise coloured half blocks or shades; below it its legend."""
 
 import math
 from dataclasses import dataclass
@@ -8,11 +8,10 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.page.blocks import HeatMap
-from regard.page.colours import colour_of, ink_on
+from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, colour_of, ink_on
 from regard.page.numbers import percent
 from regard.page.pictures.downsampling import downsample, downsampling_note
 from regard.page.terminal import Terminal
-from regard.page.text_legend import legend_lines, shades_of
 from regard.page.visible import clip
 from regard.page.wrapping import fit, wrap
 
@@ -162,3 +161,51 @@ def _axes(block: HeatMap, terminal: Terminal) -> list[Text]:
         named = [f"{number} {clip(label, _LONGEST_LABEL)}" for number, label in enumerate(block.columns, start=1)]
         axes = ", ".join(named) if len(named) <= _MOST_NAMED else f"from {named[0]} to {named[-1]}"
     return wrap(f"Each row {block.verb} the columns ({axes}).", terminal.width, "dim")
+
+
+def shades_of(terminal: Terminal) -> str:
+    """The characters for values above 0, from the faintest to the strongest."""
+    return ".:+*#" if terminal.ascii else "·░▒▓█"
+
+
+def legend_lines(block: HeatMap, terminal: Terminal, *, numbers: bool) -> list[Text]:
+    """Draw the legend of a map.
+
+    Args:
+        block: the map as it is drawn, after downsampling.
+        terminal: the terminal.
+        numbers: whether the cells show numbers.
+    """
+    parts = [_scale(block, terminal, numbers)]
+    values = [value for row in block.values for value in row]
+    nan = any(value is not None and math.isnan(value) for value in values)
+    for present, name, colour, shade, mark in (
+        (0.0 in values, "exactly 0", ZERO, "blank", "0"),
+        (None in values, "masked", MASKED, "/", "--"),
+        (nan, "not a number", NOT_A_NUMBER, "?", "NaN"),
+    ):
+        if present and terminal.colours:
+            parts.append(Text().append("  ", Style(bgcolor=terminal.paint(colour))).append(f" {name}"))
+        elif present:
+            parts.append(Text(f"{mark if numbers else shade} is {name}"))
+    lines = [Text()]
+    for part in parts:
+        if lines[-1] and lines[-1].cell_len + 2 + part.cell_len > terminal.width:
+            lines.append(Text())
+        if lines[-1]:
+            lines[-1].append("  ")
+        lines[-1].append_text(part)
+    return lines
+
+
+def _scale(block: HeatMap, terminal: Terminal, numbers: bool) -> Text:
+    high = percent(block.high)
+    if terminal.colours:
+        scale = Text("0% ")
+        for colour in SCALE[::4]:
+            scale.append(" ", Style(bgcolor=terminal.paint(colour)))
+        return scale.append(f" {high}")
+    if numbers:
+        return Text("in percent")
+    shades = shades_of(terminal)
+    return Text(f"0% {shades} {high}, in steps of {percent(block.high / len(shades))}")

@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
+from regard.inspection.capture.by_hand.product import DTYPES
+
 __all__ = ["AttentionCall"]
 
 
@@ -36,3 +38,12 @@ class AttentionCall:
     outputs: Callable[[Any, Tensor], Tensor]
     projection: tuple[Tensor, Tensor | None] | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def why_unrecorded(self) -> str:
+        """Why the dtypes of its tensors keep it out of a record, as the end of a sentence; "" if they don't."""
+        tensors = self.query, self.key, self.value
+        dtypes = {str(each.dtype).removeprefix("torch."): each.dtype in DTYPES for each in tensors}
+        if len(dtypes) == 1 and all(dtypes.values()):
+            return ""
+        return f"its queries, keys and values are of {' and '.join(dtypes)}"

@@ -11,7 +11,6 @@ from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.encoder_padding import padding_as_outside
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.module_names import ModuleNames
-from regard.inspection.capture.unrecorded import why_unrecorded
 from regard.inspection.explain.changes import Change, unchanged_parts
 
 __all__ = ["Changes", "changed"]
@@ -59,7 +58,7 @@ class Changes:
     def __call__(self, call: AttentionCall) -> Tensor | None:
         """The outputs of the heads; None if nothing changes. The call gets the changed parts."""
         name = self._names.current()
-        if name is None or why_unrecorded(call):
+        if name is None or call.why_unrecorded:
             return None
         self._layers.setdefault(name, "")
         number = list(self._layers).index(name) + 1

@@ -15,7 +15,6 @@ from regard.inspection.capture.encoder_padding import padding_as_outside
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.intervene import Changes
 from regard.inspection.capture.module_names import ModuleNames
-from regard.inspection.capture.unrecorded import why_unrecorded
 from regard.inspection.explain.changes import Change, is_expressed_by_parts
 from regard.inspection.record.seen import Seen
 from regard.inspection.record.seen_layer import SeenLayer
@@ -93,7 +92,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         name = names.current()
         if name is None:
             return
-        if why := why_unrecorded(call):
+        if why := call.why_unrecorded:
             unrecorded[name] = why
             return
         layer = _layer(name, call, result, rows)

@@ -106,12 +106,12 @@ def effects(
     with torch.no_grad():
         if inputs is None:
             return _one_by_one(model, run, lambda output: _number(measure(output)), changes)
-        single = _one_by_one_of(model, run, measure, inputs)
+        measured = _OnInputs(model, run, measure, inputs)
         try:
-            return _batched(model, run, measure, changes, inputs, batch, single)
+            return measured.batched(changes, batch)
         except _NotBatched as reason:
             warnings.warn(f"The changes are measured one by one: {reason}", OneByOne, stacklevel=2)
-        return single(changes)
+        return measured.one_by_one(changes)
 
 
 def all_heads(seen: Seen, by: str = "zero") -> tuple[RemoveHead, ...]:
@@ -131,14 +131,6 @@ class _NotBatched(Exception):
     """Why several changes can't be measured in one run, as a sentence."""
 
 
-def _one_by_one_of(
-    model: nn.Module, run: Callable[..., Any], measure: Callable[[Any], Any], inputs: Any
-) -> Callable[[Sequence[Change]], tuple[Effect, ...]]:
-    return lambda changes: _one_by_one(
-        model, lambda: run(inputs), lambda output: _number(_rows(measure(output), 1)[0]), changes
-    )
-
-
 def _one_by_one(
     model: nn.Module, run: Callable[[], Any], measure: Callable[[Any], Measured], changes: Sequence[Change]
 ) -> tuple[Effect, ...]:
@@ -154,43 +146,58 @@ def _one_by_one(
     return tuple(found)
 
 
-def _batched(
-    model: nn.Module,
-    run: Callable[..., Any],
-    measure: Callable[[Any], Any],
-    changes: Sequence[Change],
-    inputs: Any,
-    batch: int,
-    single: Callable[[Sequence[Change]], tuple[Effect, ...]],
-) -> tuple[Effect, ...]:
-    before = _number(_rows(measure(run(inputs)), 1)[0])
-    found: list[Effect] = []
-    for first in range(0, len(changes), batch):
-        some = changes[first : first + batch]
-        count = len(some) + 1
-        try:
-            # The first item isn't changed, but computed in the same way: it shows the error of rounding.
-            with changed(model, some, items=range(1, count), always=True) as applied:
-                given = measure(run(_repeated(inputs, count)))
-        except (RuntimeError, IndexError) as error:
-            raise _NotBatched(f"the model doesn't run with a batch of {count} ({error}).") from error
-        if applied.dropout:
-            raise ArgumentError("`model` must not drop weights at random: call its eval() first.")
-        if applied.batches != {count}:
-            sizes = ", ".join(map(str, sorted(applied.batches)))
-            raise _NotBatched(f"its attention has batches of {sizes} where its inputs have one of {count}.")
-        rows = [_number(row) for row in _rows(given, count)]
-        rounding = _rounding(model, before, rows[0])
-        found += [Effect(change, before, row, rounding) for change, row in zip(some, rows[1:], strict=True)]
-    if found:
-        # The axis of the right size may still not be the items'.
-        most = max(found, key=lambda each: largest(torch.as_tensor(each.difference)))
-        alone = single([most.change])[0]
-        gap = largest_difference(torch.as_tensor(alone.after), torch.as_tensor(most.after))
-        size = largest(torch.as_tensor(most.difference))
-        if gap > 1e-3 * size + 4 * (most.rounding + alone.rounding) + 1e-6:
-            raise _NotBatched("an item's result depends on the other items of the batch.")
-    return tuple(found)
+@dataclass(frozen=True)
+class _OnInputs:
+    """A model that runs with inputs of one item, and what is measured of its outputs for each item."""
+
+    model: nn.Module
+    run: Callable[[Any], Any]
+    measure: Callable[[Any], Any]
+    inputs: Any
+
+    def one_by_one(self, changes: Sequence[Change]) -> tuple[Effect, ...]:
+        """Each change in a run of its own."""
+        return _one_by_one(
+            self.model,
+            lambda: self.run(self.inputs),
+            lambda output: _number(_rows(self.measure(output), 1)[0]),
+            changes,
+        )
+
+    def batched(self, changes: Sequence[Change], batch: int) -> tuple[Effect, ...]:
+        """Several changes in one run, each in an item of its own.
+
+        Raises:
+            _NotBatched: the model doesn't let a batch have several changes.
+        """
+        before = _number(_rows(self.measure(self.run(self.inputs)), 1)[0])
+        found: list[Effect] = []
+        for first in range(0, len(changes), batch):
+            some = changes[first : first + batch]
+            count = len(some) + 1
+            try:
+                # The first item isn't changed, but computed in the same way: it shows the error of rounding.
+                with changed(self.model, some, items=range(1, count), always=True) as applied:
+                    given = self.measure(self.run(_repeated(self.inputs, count)))
+            except (RuntimeError, IndexError) as error:
+                raise _NotBatched(f"the model doesn't run with a batch of {count} ({error}).") from error
+            if applied.dropout:
+                raise ArgumentError("`model` must not drop weights at random: call its eval() first.")
+            if applied.batches != {count}:
+                sizes = ", ".join(map(str, sorted(applied.batches)))
+                raise _NotBatched(f"its attention has batches of {sizes} where its inputs have one of {count}.")
+            rows = [_number(row) for row in _rows(given, count)]
+            rounding = _rounding(self.model, before, rows[0])
+            found += [Effect(change, before, row, rounding) for change, row in zip(some, rows[1:], strict=True)]
+        if found:
+            # The axis of the right size may still not be the items'.
+            most = max(found, key=lambda each: largest(torch.as_tensor(each.difference)))
+            alone = self.one_by_one([most.change])[0]
+            gap = largest_difference(torch.as_tensor(alone.after), torch.as_tensor(most.after))
+            size = largest(torch.as_tensor(most.difference))
+            if gap > 1e-3 * size + 4 * (most.rounding + alone.rounding) + 1e-6:
+                raise _NotBatched("an item's result depends on the other items of the batch.")
+        return tuple(found)
 
 
 def _number(value: Any) -> Measured:

@@ -1,16 +1,20 @@
 """A chart as a figure for a paper: the drawing of the page, in the colours that it has in the light."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from regard.inspection.figures.colours import QUIET
-from regard.inspection.figures.marks import draw_marks
+import numpy as np
+
+from regard.inspection.figures.colours import INK, LINE, PAPER, QUIET
 from regard.inspection.figures.sheet import LABEL, Sheet, points_of
 from regard.inspection.figures.written import format_of, write_figure
 from regard.page.blocks import Chart
 from regard.page.charts.chart_labels import Sizes
 from regard.page.charts.chart_layout import lay_out, swatch
 from regard.page.charts.chart_numbers import axis_names
+from regard.page.charts.series_style import COLOURS, series_style
+from regard.page.marks import Disc, Group, Line, Mark, Polygon, Strokes, Text
 
 __all__ = ["chart_figure", "save_chart"]
 
@@ -54,11 +58,11 @@ def chart_figure(chart: Chart, *, width: float = 5.5, font: str | None = None) -
     drawn = lay_out(chart, Sizes(sheet.width, height, LABEL, _MARK, lambda text: sheet.size(text)[0]))
     # The whole width is taken, so that figures of one width have one scale.
     sheet.box(0, top, sheet.width, height)
-    draw_marks(sheet, drawn.plot.marks, top)
+    _draw_marks(sheet, drawn.plot.marks, top)
     y_end = sheet.paragraph(sheet.width / 2, top + height, x, sheet.width, colour=QUIET, align="center") + 2
     if drawn.key is not None:
         y_end = sheet.paragraph(0, y_end, f"area of a disc: {chart.size}", sheet.width, colour=QUIET) + 2
-        draw_marks(sheet, drawn.key.marks, y_end)
+        _draw_marks(sheet, drawn.key.marks, y_end)
         y_end += drawn.key.height
     if not drawn.named:
         _draw_legend(sheet, chart, y_end + 4)
@@ -100,6 +104,83 @@ def _draw_legend(sheet: Sheet, chart: Chart, y: float) -> None:
         wide = inside + 4 + sheet.size(name)[0]
         if x and x + wide > sheet.width:
             x, y = 0.0, y + _ROW
-        draw_marks(sheet, (swatch(series, index, x, _ROW / 2, inside, _MARK),), y)
+        _draw_marks(sheet, (swatch(series, index, x, _ROW / 2, inside, _MARK),), y)
         sheet.text(x + inside + 4, y + _ROW / 2, name)
         x += wide + _GAP
+
+
+class _Role(NamedTuple):
+    """How a mark is drawn; a colour that is None is that of its series.
+
+    Args:
+        ink: the colour of a line, an edge or a text.
+        width: how wide a line or an edge is, in points; 0 for no edge.
+        fill: what it is filled with.
+        alpha: how much the filling hides of what is below it.
+    """
+
+    ink: str | None = None
+    width: float = 0.0
+    fill: str | None = None
+    alpha: float = 1.0
+
+
+_ROLES = {
+    "grid": _Role(LINE, 0.5),
+    "rule": _Role(QUIET, 0.6),
+    "tick": _Role(QUIET),
+    "name": _Role(INK),
+    "area": _Role(QUIET, 0.7, PAPER),
+    "line": _Role(None, 1.3),
+    "leader": _Role(None, 0.6),
+    "whisker": _Role(None, 0.7),
+    "band": _Role(alpha=0.16),
+    "disc": _Role(None, 0.7, alpha=0.25),
+    "mark": _Role(PAPER, 0.5),
+}
+
+
+def _draw_marks(sheet: Sheet, marks: Sequence[Mark], top: float, series: int = 0) -> None:
+    """Draw marks on a sheet, whose unit is theirs.
+
+    Args:
+        sheet: the sheet.
+        marks: what is drawn.
+        top: where on the sheet their upper edge lies.
+        series: the index of the series whose colour they have, unless a group says so.
+    """
+    own = COLOURS[series_style(series).colour].light
+    for mark in marks:
+        if isinstance(mark, Group):
+            _draw_marks(sheet, mark.marks, top, series if mark.series is None else mark.series)
+        else:
+            _draw(sheet, mark, top, _ROLES[mark.role], own)
+
+
+def _draw(sheet: Sheet, mark: Line | Strokes | Polygon | Disc | Text, top: float, role: _Role, own: str) -> None:
+    ink, width = role.ink or own, role.width
+    filling: dict[str, Any] = {
+        "fill": role.fill or own,
+        "edge": ink if width else None,
+        "line": width,
+        "alpha": role.alpha,
+    }
+    stroke: dict[str, Any] = {"colour": ink, "width": width}
+    match mark:
+        case Line(points, _, dashes, name):
+            sheet.line([(x, top + y) for x, y in points], **stroke, dashes=_dashes(dashes), gid=name or None)
+        case Strokes((ends,), _, dashes):
+            sheet.line([(x, top + y) for x, y in ends], **stroke, dashes=_dashes(dashes))
+        case Strokes(ends):
+            sheet.lines(np.add(ends, (0.0, top)), colour=ink, width=width)
+        case Polygon(points, _, name):
+            sheet.polygon(np.add(points, (0.0, top)), **filling, gid=name or None)
+        case Disc(x, y, radius, _, name):
+            sheet.disc(x, top + y, radius, **filling, gid=name or None)
+        case Text(x, y, text, _, align):
+            sheet.text(x, top + y, text, colour=ink, align=align)
+
+
+def _dashes(dashes: tuple[float, ...]) -> Any:
+    # matplotlib takes them in widths of the line.
+    return (0, dashes) if dashes else "-"

@@ -6,7 +6,7 @@ from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import full_change, with_minus
 from regard.inspection.views.facts import story_of
-from regard.inspection.views.story import comparison
+from regard.inspection.views.story import compared_items
 from regard.page.blocks import ComparedItem
 from regard.page.numbers import percent
 
@@ -27,7 +27,7 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     """Draw the items that were attended to most or mattered most, in the order of the input."""
     record, kind = shown.record, shown.outcomes.kind
     told = story_of(record, layer=shown.layer, head=shown.head, query=shown.number + 1)
-    block = comparison(record, told)
+    block = compared_items(record, told)
     third = block.third
     item_of = {name: item for item, name in enumerate(shown.names)}
     longest = min(_LONGEST_NAME, 0.22 * sheet.width), min(_LONGEST_NOTE, 0.28 * sheet.width)

@@ -24,8 +24,8 @@ from regard.inspection.steps.quantity import Step
 from regard.inspection.steps.steps import Steps, steps
 from regard.inspection.steps.steps_page import example_page, matrices_blocks, steps_page
 from regard.page import Block, Heading, Page, Prose, Table
+from regard.page.scripted import as_worked_html
 from regard.page.visible import visible
-from regard.page.worked import as_worked_html
 
 __all__ = ["formulas_json", "is_editable", "live_steps", "save_steps"]
 

@@ -1,4 +1,4 @@
-"""The words of the page of steps and of its exercises, in English and Chinese."""
+"""The words of the pages of steps and of their exercises, in English and Chinese, for the terminal and the script."""
 
 from regard.errors import UnknownNameError
 
@@ -95,6 +95,87 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "weights": ("weights", "权重"),
     "hard": ("hard (T -> 0)", "只取一个（T → 0）"),
     "uniform": ("uniform (T -> inf)", "平均（T → ∞）"),
+    # The page whose numbers can be edited: its sections, the labels of its controls, and what is said of an edit.
+    "same inputs": ("Inputs, which are query, key and value", "输入，同时是 Query、Key 与 Value"),
+    "projections": ("q = x Wq, k = x Wk, v = x Wv", "q = x Wq，k = x Wk，v = x Wv"),
+    "scores": ("Scores", "打分"),
+    "scores note": ("each row is a query, each column a key", "每行一个 query，每列一个 key"),
+    "position and mask": ("Position and mask", "位置与掩码"),
+    "mask note": (
+        "a click hides a key from a query, or shows it again",
+        "点一下，对这个 query 遮住或显示这个 key",
+    ),
+    "to weights": ("From scores to weights", "从打分到权重"),
+    "all outputs": ("Outputs", "输出"),
+    "outputs note": ("the weighted sum of the values", "value 的加权和"),
+    "exercise": ("Exercise", "练习"),
+    "end exercise": ("End the exercise", "结束练习"),
+    "restart": ("Back to the start", "恢复原样"),
+    "label query": ("Query", "Query"),
+    "label key": ("Key", "Key"),
+    "label score": ("Score", "打分"),
+    "label divisor": ("divided by", "除以"),
+    "label slope": ("Slope of the position bias", "位置偏置的斜率"),
+    "label weights": ("Normaliser", "归一化"),
+    "label temperature": ("Temperature", "温度"),
+    "label hard": ("hard", "只取一个"),
+    "label uniform": ("uniform", "平均"),
+    "number of entmax": ("alpha", "alpha"),
+    "number of budget": ("budget", "总和"),
+    "number of top_k": ("keys", "个数"),
+    "dot": ("dot product", "点积"),
+    "additive": ("additive", "加性"),
+    "cosine": ("cosine", "余弦"),
+    "root": ("√d = {size}", "√d = {size}"),
+    "undivided": ("1, not divided", "1，不除"),
+    "all keys": ("all keys", "全部可见"),
+    "causal": ("causal", "因果"),
+    "hidden": ("hidden", "遮住"),
+    "shown": ("shown", "可见"),
+    "cell": ("{matrix}, {row}, {column}", "{matrix}，{row}，{column}"),
+    "is no number": (
+        "{field}: “{text}” isn't a number. It stays {kept}.",
+        "{field}：“{text}”不是数字，仍为 {kept}。",
+    ),
+    "is outside": (
+        "{field}: {text} isn't between {low} and {high}. It stays {kept}.",
+        "{field}：{text} 不在 {low} 到 {high} 之间，仍为 {kept}。",
+    ),
+    "is not whole": (
+        "{field}: {text} isn't a whole number. It stays {kept}.",
+        "{field}：{text} 不是整数，仍为 {kept}。",
+    ),
+    "one change": ("1 change:", "改动了 1 处："),
+    "changes": ("{count} changes:", "改动了 {count} 处："),
+    "more changes": ("and {count} more", "还有 {count} 处"),
+    "back": ("{what}: back to {before}", "{what}：恢复为 {before}"),
+    "none moved": ("No other number changes.", "其他数字不变。"),
+    "one moved": ("1 other number changes.", "另有 1 个数字随之改变。"),
+    "several moved": ("{count} other numbers change.", "另有 {count} 个数字随之改变。"),
+    "weight stays": ("The weight of {key} for {query} stays {after}.", "{query} 对 {key} 的权重仍为 {after}。"),
+    "weight moved": (
+        "The weight of {key} for {query}: {before} → {after}.",
+        "{query} 对 {key} 的权重：{before} → {after}。",
+    ),
+    "nothing seen": (
+        "{query} may see no key, so its weights and its output are 0.",
+        "{query} 看不到任何 key，所以权重和输出都为 0。",
+    ),
+    "address": (
+        "The address of the page holds your numbers. Send it together with the file, and another reader sees the same.",
+        "网页的地址里有你改过的数字。把地址和文件一起发给别人，看到的就是同样的内容。",
+    ),
+    "keys": (
+        "Arrow keys go from field to field, and choose the query and the key in the tables of all pairs.",
+        "方向键在输入框之间移动，并在各表中选择 query 和 key。",
+    ),
+    "page intro": (
+        "Fill in the blanks for query {query} and key {key}, to two decimals or more. The computed numbers are hidden "
+        "until the exercise ends.",
+        "请填空：query 为 {query}，key 为 {key}，至少两位小数。练习结束前不显示算出的数字。",
+    ),
+    "write a number": ("Write a number such as 0.43.", "请输入数字，如 0.43。"),
+    "show answer": ("Show the answer", "看答案"),
     # Exercises.
     "intro": (
         "Fill in the blanks for query {query} and key {key}, to two decimals or more. ? shows the answer, q ends.",

@@ -14,7 +14,7 @@ from regard.attention.request import Request
 from regard.attention.user_parts import UserPart
 from regard.errors import ArgumentError
 from regard.inspection.capture.by_hand.rules import AsScores
-from regard.inspection.steps.part_steps import score_steps, weight_steps
+from regard.inspection.steps.evaluation import evaluated
 from regard.inspection.steps.quantity import Quantity, Step
 
 __all__ = ["Steps", "check_index", "steps"]
@@ -142,7 +142,7 @@ def _walk(request: Request, row: int, column: int | None, batch: int, head: int)
         found = _hidden(allowed, v)
         return Steps(q.values, k.values, v.values, allowed, tuple(found), row, column or 0)
     found, q_at, k_at = _positioned(position, q, k, at)
-    found += score_steps(score, q_at, k_at)
+    found += _score_steps(score, q_at, k_at)
     found += _position_steps(position, found[-1], q_at, k_at, at)
     if type(request.parts.mask) is not Dense:
         found.append(_masked(found[-1], allowed))
@@ -150,7 +150,7 @@ def _walk(request: Request, row: int, column: int | None, batch: int, head: int)
         # The scores are no products but a table of the weights, and the steps to them would say nothing.
         found = [_from_table(torch.where(allowed, found[-1].values, 0.0))]
     else:
-        found += weight_steps(weights, found[-1], allowed)
+        found += _weight_steps(weights, found[-1], allowed)
     found += _output_steps(position, found[-1], v, allowed, at)
     weighed = next(step.values for step in found if step.name == "normalise")
     column = int(weighed.argmax()) if column is None else column
@@ -259,3 +259,45 @@ def check_index(name: str, index: Any, count: int) -> None:
     if type(index) is not int or not 0 <= index < count:
         among = f"a whole number from 0 to {count - 1}" if count else "left out, since there is nothing to choose from,"
         raise ArgumentError(f"`{name}` must be {among}, but is {index!r}.")
+
+
+def _score_steps(score: Any, query: Quantity, key: Quantity) -> list[Step]:
+    """The steps of a score.
+
+    Args:
+        score: the part, for one head.
+        query: (feature,).
+        key: (key, feature).
+
+    Returns:
+        The steps; the last one's values are the scores, (key,).
+    """
+    formulas = declares(type(score), "steps")
+    if formulas is not None:
+        return evaluated(formulas(score), {"q": query, "k": key}, size=len(query.values))
+    # A part takes (group, query, feature): here one group of one query.
+    scores = score(query.values[None, None], key.values[None])[0, 0]
+    return [Step("s_j", scores, ("key",), "score", "score({q}, {k})", {"q": query, "k": key})]
+
+
+def _weight_steps(weights: Any, scores: Quantity, allowed: Tensor) -> list[Step]:
+    """The steps of a normaliser.
+
+    Args:
+        weights: the part, for one head.
+        scores: (key,), minus infinity where hidden.
+        allowed: (key,), bool; at least one key is allowed.
+
+    Returns:
+        The steps; the last one is "normalise", and its values are the weights, (key,).
+    """
+    if bool((scores.values == -torch.inf).all()):
+        zeros = torch.zeros_like(scores.values)
+        return [Step("w_j", zeros, ("key",), "normalise", "0, as every score is minus infinity")]
+    # A part takes (group, query, key): here one group of one query.
+    found = weights(scores.values[None, None], allowed[None, None])[0, 0]
+    formulas = declares(type(weights), "steps")
+    if formulas is not None:
+        known = {"s": scores, "w": Quantity("w_j", found, ("key",))}
+        return evaluated(formulas(weights), known, count=int(allowed.sum()))
+    return [Step("w_j", torch.where(allowed, found, 0.0), ("key",), "normalise", "weights({s})", {"s": scores})]

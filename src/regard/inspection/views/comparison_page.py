@@ -22,7 +22,7 @@ from regard.page.messages import say
 from regard.page.numbers import percent, percent_change
 from regard.page.visible import clip
 
-__all__ = ["comparison", "difference_table", "page_of", "titles_of"]
+__all__ = ["comparison", "comparison_page", "difference_table", "titles_of"]
 
 # More items than that on a side have no table of differences.
 _MOST_ITEMS = 64
@@ -65,7 +65,7 @@ def comparison(
     """
     titles = titles_of(first, second, titles)
     found = comparison_of(first, second, layer=layer, head=head, query=query)
-    return page_of(found, titles, top)
+    return comparison_page(found, titles, top)
 
 
 def titles_of(first: Record, second: Record, titles: Sequence[str]) -> tuple[str, str]:
@@ -87,7 +87,7 @@ def titles_of(first: Record, second: Record, titles: Sequence[str]) -> tuple[str
     return found[0], found[1]
 
 
-def page_of(found: RecordDifference, titles: tuple[str, str], top: int = MOST_ROWS) -> Page:
+def comparison_page(found: RecordDifference, titles: tuple[str, str], top: int = MOST_ROWS) -> Page:
     """The page of a comparison whose numbers are known."""
     blocks: list[Block] = []
     for letter, title, record, number, told in zip(

@@ -1,16 +1,16 @@
-"""For each item, a ranking of the items that it attended to: the largest weights, their running sum, and the rest."""
+"""Rankings of the items that were attended to, by each item or by the pooling: the largest weights, and the rest."""
 
 from collections.abc import Sequence
 from itertools import repeat
 
 from torch import Tensor
 
-from regard.inspection.explain.summaries import find_problems, rank, select_weights
+from regard.inspection.explain.summaries import find_problems, pooled_weights, rank, select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.page import Bar, Bars, Page, Prose, Ranking
 
-__all__ = ["item_rankings", "ranking"]
+__all__ = ["item_rankings", "pooled_ranking", "ranking"]
 
 
 def item_rankings(record: Record, *, layer: int | None = None, head: int | None = None, top: int = 3) -> Page:
@@ -58,3 +58,28 @@ def ranking(label: str, names: Sequence[str], weights: Tensor, top: int, note: s
     ranked = rank(weights, top)
     bars = tuple(Bar(names[entry.key], entry.weight, entry.total) for entry in ranked.keys)
     return Ranking(label, bars, ranked.rest, ranked.others, note)
+
+
+def pooled_ranking(record: Record, *, layer: int | None = None, head: int | None = None, top: int = 3) -> Page:
+    """Rank the items that the pooling attended to; without attention pooling, those that all items did on average.
+
+    Args:
+        record: the record.
+        layer, head: of the average, from 1; if one of them is given, the average is shown instead of the pooling.
+        top: the number of items to list.
+
+    Raises:
+        ArgumentError: there is neither a pooling nor a layer, no such layer or head, or `top` is negative.
+
+    Example:
+        >>> import torch
+        >>> from regard.inspection import LayerRecord
+        >>> pooling = LayerRecord.of_weights("pooling", torch.tensor([[[0.25, 0.75]]]))
+        >>> (block,) = pooled_ranking(Record(("warm", "film"), pooling=pooling, noun="word"), top=1).blocks
+        >>> block.title, block.rankings[0].bars, block.rankings[0].rest
+        ('Pooling', (Bar(label='film', value=0.75, total=0.75),), 0.25)
+    """
+    selection = pooled_weights(record, layer, head)
+    only = ranking("the whole", numbered(record.items), selection.weights[0], top)
+    warnings = tuple(Prose(problem) for problem in find_problems(selection))
+    return Page(record.model, (*warnings, Bars(selection.title, (only,), noun="")))

@@ -6,10 +6,9 @@ from typing import Any
 
 from regard.inspection.explain.alignment import Pair
 from regard.inspection.record.record import Record
-from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.comparison import RecordDifference, comparison_of, has_head
-from regard.inspection.views.comparison_page import difference_table, page_of, titles_of
-from regard.inspection.views.page_data import page_data
+from regard.inspection.views.comparison_page import comparison_page, difference_table, titles_of
+from regard.inspection.views.page_data import Chosen, page_data
 from regard.inspection.views.story import stories
 from regard.page import Page, as_live_html
 from regard.page.messages import say
@@ -56,7 +55,7 @@ def _still_of_both(found: RecordDifference, names: tuple[str, str], layer: int |
     """What can be read without a script: what differs, and the story of each."""
     table = Page("", tuple(difference_table(found, layer, head)))
     both = stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
-    return Page.of(say("both"), page_of(found, names), table, both)
+    return Page.of(say("both"), comparison_page(found, names), table, both)
 
 
 def _comparison_data(found: RecordDifference) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from pathlib import Path
 from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record.record import Record
-from regard.inspection.views.chosen import Chosen
-from regard.inspection.views.page_data import page_data
+from regard.inspection.views.page_data import Chosen, page_data
 from regard.inspection.views.story import stories
 from regard.page import Page, as_live_html
 

@@ -3,9 +3,8 @@
 from regard.inspection.record.record import Record
 from regard.inspection.views.answer_page import answer_page
 from regard.inspection.views.item_labels import item_labels
-from regard.inspection.views.item_rankings import item_rankings
+from regard.inspection.views.item_rankings import item_rankings, pooled_ranking
 from regard.inspection.views.live_page import live_page
-from regard.inspection.views.pooled_ranking import pooled_ranking
 from regard.inspection.views.story import story
 from regard.page import Page, as_text
 from regard.page.frame import as_frame

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
-from regard.inspection.views.chosen import Chosen
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import head_names, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
@@ -19,7 +18,8 @@ from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
-__all__ = ["MOST_BYTES", "page_data"]
+__all__ = ["MOST_BYTES", "Chosen", "page_data"]
+
 
 MOST_BYTES = 17_000_000
 """The most bytes of arrays in a page, compressed; as text in the page they take a third more, and the rest of the page
@@ -28,6 +28,19 @@ is 2 MB at most.
 
 # Numbers are kept in full where they take no more than this.
 _SMALL = 2**19
+
+
+class Chosen(NamedTuple):
+    """What is shown first of a record: whose weights, and which prediction, by numbers from 1.
+
+    Args:
+        layer, head: whose weights; None: the last layer, the average of its heads.
+        query: the number of the prediction; None: the one that changes most if an item is hidden.
+    """
+
+    layer: int | None = None
+    head: int | None = None
+    query: int | None = None
 
 
 def page_data(

@@ -15,7 +15,7 @@ from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, T
 from regard.page.messages import say
 from regard.page.numbers import counted, probability
 
-__all__ = ["MOST_ROWS", "comparison", "largest_in_turn", "page_of", "stories", "story"]
+__all__ = ["MOST_ROWS", "compared_items", "largest_in_turn", "stories", "story", "story_page"]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
@@ -56,7 +56,7 @@ def story(
         '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN 75% ...'
     """
     told = story_of(record, layer=layer, head=head, query=query, attribution=attribution, case=case)
-    return page_of(record, told, top)
+    return story_page(record, told, top)
 
 
 def stories(
@@ -75,14 +75,14 @@ def stories(
     return Page(f"{titles[0]}: what it attended to, and what mattered", tuple(blocks))
 
 
-def page_of(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
+def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
     """The page of a story whose numbers are known."""
     heads = sum(each.heads for each in record.every_layer)
     note = "" if record.outcomes is None else record.outcomes.note
     blocks = [
         *_items(record, told),
         Prose(told.sentence),
-        comparison(record, told, top),
+        compared_items(record, told, top),
         *_method(told),
         *_head_table(told, top, heads),
         *([Prose(note)] if note else []),
@@ -105,7 +105,7 @@ def _items(record: Record, told: Facts) -> Iterator[Block]:
         yield Table(("question", *columns), ((name, *row),)) if name else Table(columns, (row,))
 
 
-def comparison(record: Record, told: Facts, top: int = MOST_ROWS) -> Comparison:
+def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Comparison:
     """What was attended to beside what mattered: a row an item, of the `top` items that are largest in either."""
     names = numbered(record.items)
     by_weight = [abs(or_zero(weight)) for weight in told.weights]

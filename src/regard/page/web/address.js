@@ -11,6 +11,11 @@ export function address() {
   return kept ?? location.hash;
 }
 
+/** The parts of one, each a name and a value. */
+export function partsOfHash(hash) {
+  return hash.replace(/^#/, "").split("&").map((part) => part.split("="));
+}
+
 /** Go on to another one, as a step that the reader can take back, or in place of this one. */
 export function goTo(hash, instead = false) {
   kept = hash;
@@ -32,9 +37,15 @@ export function goTo(hash, instead = false) {
   }
 }
 
-/** The reader went to another one: what was to be written isn't any more. */
-export function wentTo() {
-  if (later === null) return;
-  clearTimeout(later);
-  later = kept = null;
+/** Call `render` when the reader goes to another one: what was to be written then isn't any more. */
+export function whenGone(render, signal) {
+  for (const name of ["popstate", "hashchange"]) {
+    addEventListener(name, () => {
+      if (later !== null) {
+        clearTimeout(later);
+        later = kept = null;
+      }
+      render();
+    }, { signal });
+  }
 }

@@ -2,6 +2,7 @@
 import { sized } from "./canvas.js";
 import { h } from "./dom.js";
 import { chosenItem, highest, strengthOf } from "./drawing.js";
+import { clamp } from "./numbers.js";
 
 const ADJACENCY_SIDE = 480;
 const STRIP = 16;
@@ -14,9 +15,7 @@ export function adjacencyOf(drawing) {
   const canvas = h("canvas", { tabindex: 0, role: "img", class: "adjacency", "data-id": "adjacency", hidden: true });
   drawing.sheet.append(canvas);
   let side = ADJACENCY_SIDE;
-  canvas.addEventListener("pointermove", (event) => drawing.light(itemAt(event)));
-  canvas.addEventListener("pointerleave", () => drawing.light(null));
-  canvas.addEventListener("click", (event) => drawing.pick(itemAt(event)));
+  drawing.listen(canvas, itemAt);
   return { canvas, draw };
 
   function draw(view, hovered) {
@@ -50,6 +49,6 @@ export function adjacencyOf(drawing) {
 
   function itemAt({ offsetX, offsetY }) {
     const count = drawing.view.data.items.length, place = offsetY > side ? offsetX : offsetY;
-    return Math.max(0, Math.min(count - 1, Math.floor((place / side) * count)));
+    return clamp(Math.floor((place / side) * count), 0, count - 1);
   }
 }

@@ -5,5 +5,5 @@ import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
 
 await untilSized();
-start(await readPage(), undefined, bothOf);
+start(await readPage(), bothOf);
 tellHeight();

@@ -1,5 +1,5 @@
 // What the model says, as chips: the answers for the whole, or what it wrote, of which one is chosen.
-import { clipped, h, titleOf, token } from "./dom.js";
+import { button, clipped, h, titleOf, token } from "./dom.js";
 import { probability } from "./numbers.js";
 import { placeAt } from "./view.js";
 import { wordsOf } from "./words.js";
@@ -26,18 +26,21 @@ function writtenChip(view, i, selected, choose) {
   const place = placeAt(view.data, i), found = view.data.outcomes.places[place];
   const score = found && found.score !== null ? h("span", { class: "label" }, probability(found.score)) : null;
   return h("li", { class: i === selected ? "selected" : "" },
-    h("button", { class: "chip", type: "button", "data-id": `written ${i}`, "aria-pressed": String(i === selected),
-      "data-place": canPeek(view.data) && place >= 0 ? place : null, disabled: place < 0, title: titleOf(view.data.queries[i], MOST_SHOWN), onclick: () => choose({ place, key: null }) },
-    h("span", { class: "text" }, token(shownText(view.data.queries[i]))), score));
+    chipButton(`written ${i}`, shownText(view.data.queries[i]), score, i === selected, () => choose({ place, key: null }),
+      { "data-place": canPeek(view.data) && place >= 0 ? place : null, disabled: place < 0, title: titleOf(view.data.queries[i], MOST_SHOWN) }));
 }
 
 function answerChip(view, i, choose) {
   const { name, label, score } = view.data.outcomes.places[i], chosen = i === view.state.place;
+  const note = h("span", { class: "label" }, name === "the whole" ? "" : `${clipped(name, MOST_SHOWN)} `, score === null ? "" : probability(score));
   return h("li", { class: chosen ? "selected" : "" },
-    h("button", { class: "chip", type: "button", "data-id": `answer ${i}`, "aria-pressed": String(chosen),
-      "data-place": canPeek(view.data) ? i : null, title: titleOf(label, MOST_SHOWN), onclick: () => choose({ place: i, key: null }) },
-    h("span", { class: "text" }, token(clipped(label, MOST_SHOWN) || wordsOf(view.state.lang).answer)),
-    h("span", { class: "label" }, name === "the whole" ? "" : `${clipped(name, MOST_SHOWN)} `, score === null ? "" : probability(score))));
+    chipButton(`answer ${i}`, clipped(label, MOST_SHOWN) || wordsOf(view.state.lang).answer, note, chosen, () => choose({ place: i, key: null }),
+      { "data-place": canPeek(view.data) ? i : null, title: titleOf(label, MOST_SHOWN) }));
+}
+
+/** A chip that can be chosen: a text, and what is said beside it. */
+export function chipButton(id, text, note, isChosen, onclick, properties) {
+  return button(id, [h("span", { class: "text" }, token(text)), note], onclick, { class: "chip", "aria-pressed": String(isChosen), ...properties });
 }
 
 /** A window of a list, around one of its items. */

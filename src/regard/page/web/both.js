@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { comparedView } from "./compared.js";
 import { headsOfBoth } from "./difference_heads.js";
 import { clipped, h, token } from "./dom.js";
-import { differenceSentence } from "./facts.js";
+import { differenceSentence, nameOfHead } from "./facts.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
@@ -22,7 +22,8 @@ export function bothOf(all) {
   return {
     changed: pairs.changed, normal: pairs.normal, viewOf: pairs.viewOf, step: pairs.step, stepKey: pairs.stepKey,
     sentence: (view, most) => differenceSentence(view, pairs, most),
-    notes: (view) => notesOf(view, pairs),
+    heading: (_, words) => [words.both], headsNote: (_, words) => words.bothHeadsNote, stepsNote: () => "",
+    told: () => all.records, notes: (view) => notesOf(view, pairs), choosesRecord: false,
     /** Everything that can be found, with the record that it is of. */
     texts: () => pairs.pairs.queries.map(([one, other]) => (one === null ? [1, other] : [0, one]))
       .map(([side, i]) => ({ side, i, text: (all.records[side].queries || all.records[side].items)[i] })),
@@ -38,7 +39,9 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     items.append(h("div", { class: "side", "data-side": side, role: "group" }, name, box, nothing));
     const title = h("h3", { class: "quiet" }), walk = h("div", {});
     steps.append(h("div", { "data-side": side }, title, walk));
-    return { name, nothing, title, walk, show: inputView(box, on(side, choose), on(side, peek)), step: stepsView(walk, title) };
+    const mapTitle = h("h3", { class: "quiet" }), mapBox = h("div", { "data-side": side }), noMap = h("p", { class: "quiet" });
+    map.append(h("div", {}, mapTitle, mapBox, noMap));
+    return { name, nothing, title, walk, show: inputView(box, on(side, choose), on(side, peek)), step: stepsView(walk, title), mapTitle, mapBox, noMap };
   });
   items.classList.add("sides");
   steps.classList.add("sides");
@@ -58,17 +61,12 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     if (now !== before) queueMicrotask(() => maps[1 - side]?.redraw());
     return () => Math.max(...highs);
   };
-  const maps = [], titles = [];
-  const boxes = [0, 1].map((side) => {
-    const title = h("h3", { class: "quiet" }), box = h("div", { "data-side": side }), absent = h("p", { class: "quiet" });
-    titles.push({ title, absent, box });
-    map.append(h("div", {}, title, box, absent));
-    maps.push(mapView(box, on(side, choose), weightCells((...asked) => tiles(side, ...asked), scaled(side))));
-    box.addEventListener("lit", (event) => {
+  const maps = sides.map(({ mapBox }, side) => {
+    mapBox.addEventListener("lit", (event) => {
       lit(side)(event);
       point(side, event.detail.pair ?? null);
     });
-    return box;
+    return mapView(mapBox, on(side, choose), weightCells(tiles, scaled(side)));
   });
   const differenceTitle = h("h3", { class: "quiet" }), differenceBox = h("div", { "data-side": "difference" });
   map.append(h("div", {}, differenceTitle, differenceBox));
@@ -100,26 +98,24 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     // Many cells need more room than three maps beside each other have.
     map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
     both.forEach((each, side) => {
-      const { name, nothing, title, walk, show, step } = sides[side], letter = "AB"[side];
-      const layer = each.usesPooling ? words.pooling : words.layerOf({ layer: each.number + 1, count: each.data.layers.length });
-      const head = each.layer.heads === 1 ? "" : each.head === null ? words.average({ count: each.layer.heads }) : words.headOf({ head: each.head + 1, count: each.layer.heads });
+      const { name, nothing, title, walk, show, step, mapTitle, mapBox, noMap } = sides[side], letter = "AB"[side], hasLayer = each.absent !== "layer";
+      const why = !hasLayer ? words.noLayer({ side: letter }) : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
       name.replaceChildren(sideMark(side), " ", h("strong", {}, token(clipped(each.data.title, 120))),
-        ...[each.data.model === each.data.title ? "" : each.data.model, each.absent === "layer" ? "" : layer, each.absent === "layer" ? "" : head]
+        ...[each.data.model === each.data.title ? "" : each.data.model, ...(hasLayer ? nameOfHead(each, words) : [])]
           .filter(Boolean).map((text) => ` · ${text}`));
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
-      nothing.textContent = !each.absent ? "" : each.absent === "layer" ? words.noLayer({ side: letter })
-        : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
+      nothing.textContent = each.absent ? why : "";
       nothing.hidden = !each.absent;
       show(each);
       const told = !each.absent && each.key >= 0;
       walk.hidden = !told;
       if (told) step(each);
-      else title.textContent = each.absent === "layer" ? words.noLayer({ side: letter }) : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
+      else title.textContent = why;
       title.prepend(sideMark(side), " ");
-      titles[side].title.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
-      titles[side].box.hidden = each.absent === "layer";
-      titles[side].absent.textContent = each.absent === "layer" ? words.noLayer({ side: letter }) : "";
-      if (each.absent !== "layer") maps[side](each);
+      mapTitle.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
+      mapBox.hidden = !hasLayer;
+      noMap.textContent = hasLayer ? "" : why;
+      if (hasLayer) maps[side](each);
       else highs[side] = 0;
     });
     stepsTitle.textContent = words.steps({ weight: words.aWeight });

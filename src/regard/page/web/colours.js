@@ -1,4 +1,6 @@
 // Colours of weights: from the paper to one blue, light or dark as the page is.
+import { h } from "./dom.js";
+import { clamp, percent } from "./numbers.js";
 import { HIDDEN } from "./weights.js";
 
 /** The two ends of the scale, and what is drawn for hidden pairs, as the style sheet has them. */
@@ -6,6 +8,16 @@ export function scaleOf(element) {
   const style = getComputedStyle(element);
   const read = (name) => rgb(style.getPropertyValue(name).trim());
   return { low: read("--weight-low"), high: read("--weight-high"), masked: read("--masked"), broken: read("--broken") };
+}
+
+/** A patch of colour in a legend. */
+export function swatch(kind) {
+  return h("span", { class: kind, "aria-hidden": "true" });
+}
+
+/** The beginning of the legend of weights. */
+export function scaleLegend(words, high) {
+  return [`${words.legend} 0% `, swatch("scale"), ` ${percent(high)}`];
 }
 
 /** A colour of the style sheet as three numbers. */
@@ -21,7 +33,18 @@ function rgb(text) {
 export function colourOf(weight, high, scale) {
   if (weight === HIDDEN) return scale.masked;
   if (Number.isNaN(weight)) return scale.broken;
-  return between(scale, Math.sqrt(Math.max(0, Math.min(1, weight / high))));
+  return between(scale, Math.sqrt(clamp(weight / high, 0, 1)));
+}
+
+/** The scale of differences: that of weights, with an end for those below 0 and one for those above. */
+export function scaleOfDifferences(element) {
+  return { ...scaleOf(element), less: colourNamed(element, "--less"), more: colourNamed(element, "--more") };
+}
+
+/** The colour of a difference: along a straight line from 0 to one of the ends. */
+export function colourOfDifference(value, high, { low, less, more, masked, broken }) {
+  if (value === HIDDEN) return masked;
+  return Number.isNaN(value) ? broken : between({ low, high: value < 0 ? less : more }, Math.min(1, Math.abs(value) / high));
 }
 
 function between({ low, high }, share) {
@@ -36,7 +59,7 @@ export function paint(weights, high, scale) {
   for (let i = 0; i < weights.length; i++) {
     const weight = weights[i];
     found[i] = weight === HIDDEN ? masked : Number.isNaN(weight) ? broken
-      : table[Math.round(steps * Math.sqrt(Math.max(0, Math.min(1, weight / high))))];
+      : table[Math.round(steps * Math.sqrt(clamp(weight / high, 0, 1)))];
   }
   return new Uint8ClampedArray(found.buffer);
 }

@@ -1,10 +1,10 @@
 // Attended beside mattered: a row an item, one scale for each of the two. Of one record, or of two.
 import { MOST_SHOWN } from "./answers.js";
-import { clipped, h, titleOf, token } from "./dom.js";
+import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { effectText, percent, percentChange, probability } from "./numbers.js";
+import { clamp, effectText, percent, percentChange, probability } from "./numbers.js";
 import { twoLines } from "./sides.js";
-import { changeSize, fullChange, orZero, weightText } from "./view.js";
+import { changeSize, fullChange, highestOf, orZero, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
 
@@ -31,13 +31,12 @@ export function comparedView(root, choose, pairs = null) {
       root.replaceChildren(h("p", {}, missingText(both.find((each) => !each.absent) ?? view)));
       return;
     }
-    const highest = (numbers) => numbers.reduce((most, each) => Math.max(most, orZero(each)), 0);
     const measured = both.some((each) => each.hidden.length), third = measured && both.some(({ kind }) => kind !== "vectors");
-    const kept = chosen(there.map((row) => highest(weights(row))),
-      measured ? there.map((row) => ({ change: highest(hidden(row).filter(Boolean).map(changeSize)) })) : [], first.kind);
+    const kept = chosen(there.map((row) => highestOf(weights(row), 0)),
+      measured ? there.map((row) => ({ change: highestOf(hidden(row).filter(Boolean).map(changeSize), 0) })) : [], first.kind);
     const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
     const rows = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
-    const high = Math.max(highest(rows.flatMap(weights)), 1e-12);
+    const high = highestOf(rows.flatMap(weights), 1e-12);
     const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
     // Changes of other kinds, such as a probability's and a number's, have no scale in common.
     const alike = both.every(({ kind }) => kind === first.kind);
@@ -55,8 +54,7 @@ export function comparedView(root, choose, pairs = null) {
       ...(measured ? [words.mattered] : []), ...(third ? [words.without] : [])];
     const others = there.length - rows.length;
     root.replaceChildren(
-      h("table", { class: pairs ? "compared two" : "compared" },
-        h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))), h("tbody", {}, body)),
+      headedTable({ class: pairs ? "compared two" : "compared" }, head, body),
       ...(others ? [h("p", { class: "quiet" }, pairs || view.least === null ? words.others({ count: others }) : restOf(view))] : []),
       ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]));
   };
@@ -95,14 +93,12 @@ function linesOf(both) {
 }
 
 function nameOfRow({ names }, i, go) {
-  return h("button", { type: "button", class: "plain", "data-id": `key ${i}`, title: titleOf(names[i], MOST_SHOWN), onclick: go },
-    token(clipped(names[i], MOST_SHOWN)));
+  return button(`key ${i}`, token(clipped(names[i], MOST_SHOWN)), go, { class: "plain", title: titleOf(names[i], MOST_SHOWN) });
 }
 
 function namesOfRow(pairs, pair, row, go, words) {
   const alone = pair.indexOf(null);
-  return [h("button", { type: "button", class: "plain", "data-id": `row ${row}`, onclick: go },
-    pairs.namesOf(pair).flatMap((each, i) => [i ? " / " : "", token(each)])),
+  return [button(`row ${row}`, pairs.namesOf(pair).flatMap((each, i) => [i ? " / " : "", token(each)]), go, { class: "plain" }),
   alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn({ side: "AB"[1 - alone] }))];
 }
 
@@ -124,7 +120,7 @@ function barred(share, kind, text, room) {
 }
 
 function bar(share, kind) {
-  const width = Number.isFinite(share) ? Math.max(0, Math.min(1, share)) : 0;
+  const width = clamp(orZero(share), 0, 1);
   return h("span", { class: `bar ${kind}`, "aria-hidden": "true", style: { width: `${(60 * width).toFixed(1)}%` } });
 }
 

@@ -3,12 +3,7 @@
 /** Read both from the document. */
 export function readPage() {
   const text = (name) => document.getElementById(name).textContent;
-  return readData(text("values"), text("packed"));
-}
-
-/** Read both. */
-export function readData(values, packed) {
-  return unpacked(JSON.parse(values), packed);
+  return unpacked(JSON.parse(text("values")), text("packed"));
 }
 
 /** The values with the arrays of the first block, without which there is nothing to show, in their places. */

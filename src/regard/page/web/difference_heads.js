@@ -1,5 +1,5 @@
 // What is told of the heads of two records: how much of the weight of each is on other items, and the answers without it.
-import { clipped, h } from "./dom.js";
+import { button, clipped, h } from "./dom.js";
 import { changeText, percent, probability } from "./numbers.js";
 import { sideMark } from "./sides.js";
 import { patternOf, wordsOf } from "./words.js";
@@ -19,8 +19,8 @@ export function headsOfBoth({ against: { heads: gaps } }) {
       list,
       frame(rows, many, { state }) {
         named.replaceChildren(...(ranked.length ? [`${wordsOf(state.lang).differMost} `] : []), ...ranked.map(({ layer, head, gap }) =>
-          h("button", { type: "button", "data-id": `named ${layer} ${head}`, onclick: () => choose({ side: 0, layer, head, key: null }) },
-            h("strong", {}, `${layer + 1}.${head + 1}`), ` ${percent(gap)}`)));
+          button(`named ${layer} ${head}`, [h("strong", {}, `${layer + 1}.${head + 1}`), ` ${percent(gap)}`],
+            () => choose({ side: 0, layer, head, key: null }))));
         named.hidden = !ranked.length;
         list.classList.toggle("dense", many);
         list.replaceChildren(...rows);

@@ -25,6 +25,17 @@ function filled(element, properties, children) {
   return element;
 }
 
+/** A button by its name, under which it keeps the focus, with what it does. */
+export function button(id, content, onclick, properties = {}) {
+  return h("button", { type: "button", "data-id": id, onclick, ...properties }, content);
+}
+
+/** A table with names above its columns. */
+export function headedTable(properties, names, rows, caption = null) {
+  return h("table", properties, caption, h("thead", {}, h("tr", {}, names.map((each) => h("th", { scope: "col" }, each)))),
+    h("tbody", {}, rows));
+}
+
 /** Text of the input, which may run in either direction. */
 export function token(text) {
   return h("bdi", {}, text);

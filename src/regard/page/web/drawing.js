@@ -1,14 +1,11 @@
 // What all drawn inputs have: the sheet that is drawn on, a line about one item, a legend, the answers; and how an item
 // is chosen.
 import { answerChips } from "./answers.js";
+import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
-import { effectText, percent, probability } from "./numbers.js";
-import { orZero, placeAt } from "./view.js";
+import { clamp, effectText, percent, probability } from "./numbers.js";
+import { heaviest, highestOf, orZero, placeAt } from "./view.js";
 import { wordsOf } from "./words.js";
-
-// As many numbers as there are arcs above a text, and of the same weights.
-const MOST_NUMBERS = 8;
-const LEAST_NUMBER = 0.02;
 
 /** The parts around a sheet. `draw` is called with the view and the item under the pointer, or null. */
 export function drawingOf(root, choose, kind, draw) {
@@ -36,10 +33,7 @@ export function drawingOf(root, choose, kind, draw) {
       note.textContent = notes.filter(Boolean).join(" ");
       note.hidden = !note.textContent;
       legend.hidden = !view.weights;
-      if (view.weights) {
-        legend.replaceChildren(`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }),
-          ` ${percent(highest(view))}`);
-      }
+      if (view.weights) legend.replaceChildren(...scaleLegend(words, highest(view)));
       tell();
       width = sheet.clientWidth;
       draw(view, hovered);
@@ -56,6 +50,12 @@ export function drawingOf(root, choose, kind, draw) {
     pick(item) {
       const place = view.data.queries === null ? placeAt(view.data, item) : -1;
       choose(place >= 0 ? { place, key: null } : { key: item });
+    },
+    /** Let the pointer light and pick the items of an element; `itemAt` gives that of an event, or null. */
+    listen(element, itemAt) {
+      element.addEventListener("pointermove", (event) => this.light(itemAt(event)));
+      element.addEventListener("pointerleave", () => this.light(null));
+      element.addEventListener("click", (event) => itemAt(event) !== null && this.pick(itemAt(event)));
     },
     get view() {
       return view;
@@ -79,18 +79,17 @@ export function chosenItem(view) {
 
 /** The largest weight of the row, which has the full colour; `high`: that of two rows with one scale. */
 export function highest({ weights, high = 0 }) {
-  return (weights ?? []).reduce((most, each) => Math.max(most, orZero(each)), Math.max(high, 1e-9));
+  return highestOf(weights ?? [], Math.max(high, 1e-9));
 }
 
 /** How much of its colour an item has, from 0 to 1; the root, as in the map. */
 export function strengthOf({ weights }, item, high) {
-  return weights ? Math.sqrt(Math.max(0, Math.min(1, orZero(weights[item]) / high))) : 0;
+  return weights ? Math.sqrt(clamp(orZero(weights[item]) / high, 0, 1)) : 0;
 }
 
 /** The items with the largest weights, whose numbers are shown. */
 export function heaviestItems({ weights }) {
-  if (!weights) return [];
-  return [...weights.keys()].filter((i) => weights[i] >= LEAST_NUMBER).sort((a, b) => weights[b] - weights[a]).slice(0, MOST_NUMBERS);
+  return weights ? heaviest(weights, [...weights.keys()]) : [];
 }
 
 function aboutItem(view, item) {

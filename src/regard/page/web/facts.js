@@ -8,13 +8,19 @@ import { messageParts, wordsOf } from "./words.js";
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
 const NOTICED = 0.01;
 
-/** The number of the item whose own prediction it is; null if there is none. */
-export function ownItemOf({ data, place }) {
+// The number of the item whose own prediction it is; null if there is none.
+function ownItemOf({ data, place }) {
   return data.queries === null && data.outcomes.places.length === data.items.length ? place.query : null;
 }
 
-/** The name of what is predicted for. */
-export function nameOfPlace({ data, place, names }) {
+/** The layer and the head of a view, in words; a layer with one head has no average. */
+export function nameOfHead({ usesPooling, number, data, layer, head }, words) {
+  return [usesPooling ? words.pooling : words.layerOf({ layer: number + 1, count: data.layers.length }),
+    layer.heads === 1 ? "" : head === null ? words.average({ count: layer.heads }) : words.headOf({ head: head + 1, count: layer.heads })];
+}
+
+// The name of what is predicted for.
+function nameOfPlace({ data, place, names }) {
   const every = place.query !== null && data.outcomes.places.length === (data.queries || data.items).length;
   return every ? (data.numbered_queries || names)[place.query] : place.name;
 }

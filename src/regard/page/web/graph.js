@@ -74,8 +74,8 @@ function edgesOf(view, spots, hovered) {
   return found;
 }
 
-/** The weight along each edge: of the chosen node those that lead to it, and without one all. */
-export function edgeWeights(view) {
+// The weight along each edge: of the chosen node those that lead to it, and without one all.
+function edgeWeights(view) {
   const edges = edgesOfInput(view.data.input), own = ownItem(view);
   if (view.weights && own !== null) return edges.map(([from, to]) => (to === own ? orZero(view.weights[from]) : 0));
   if (!view.weights || view.usesPooling || view.data.queries !== null || known(view.layer, view.head) !== "all") return edges.map(() => 0);
@@ -86,8 +86,8 @@ export function edgeWeights(view) {
   });
 }
 
-/** The edges as pairs: from what is attended to, to what attends. */
-export function edgesOfInput({ edges: { shape: [, count], data } }) {
+// The edges as pairs: from what is attended to, to what attends.
+function edgesOfInput({ edges: { shape: [, count], data } }) {
   return Array.from({ length: count }, (_, i) => [data[i], data[count + i]]);
 }
 

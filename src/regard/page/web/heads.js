@@ -1,6 +1,6 @@
 // All heads, small: of one record each with its pattern and the answer without it, of two side by side. One is chosen.
-import { scaleOf } from "./colours.js";
-import { clipped, h } from "./dom.js";
+import { scaleOf, swatch } from "./colours.js";
+import { button, clipped, h } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
 import { highOfLayer, thumbnailsIn } from "./thumbnails.js";
 import { changeSize, fullChange } from "./view.js";
@@ -69,11 +69,10 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
       const short = layer === null ? words.pooling : head === null ? words.allHeads : `${layer + 1}.${head + 1}`;
       const made = { layer, head, short, name: layer !== null && head === null ? `${layer + 1} · ${short}` : short, pressed: false };
       const drawn = own.map((each, side) => (there[side] ? pictures.add(each, head, scale, high)
-        : h("span", { class: "head missing", "aria-hidden": "true" })));
-      made.button = h("button", { type: "button", class: "tile", "data-id": layer === null ? "pooling" : `head ${layer} ${head}`,
-        title: view.both ? made.name : short,
-        onclick: () => choose({ ...(view.both ? { side: there.indexOf(true) } : {}), layer, head, key: null }) },
-      form.parts(made, drawn, view));
+        : swatch("head missing")));
+      made.button = button(layer === null ? "pooling" : `head ${layer} ${head}`, form.parts(made, drawn, view),
+        () => choose({ ...(view.both ? { side: there.indexOf(true) } : {}), layer, head, key: null }),
+        { class: "tile", title: view.both ? made.name : short });
       for (const event of ["pointerenter", "focus"]) made.button.addEventListener(event, () => tell(made));
       for (const event of ["pointerleave", "blur"]) made.button.addEventListener(event, () => tell(null));
       tiles.push(made);

@@ -1,13 +1,12 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
-import { MOST_SHOWN, answerChips, around, canPeek, isLong, range, shownText } from "./answers.js";
-import { clipped, h, s, titleOf, token } from "./dom.js";
+import { MOST_SHOWN, answerChips, around, canPeek, chipButton, isLong, range, shownText } from "./answers.js";
+import { button, clipped, h, s, titleOf, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
 import { nounOf, wordsOf } from "./words.js";
-import { orZero, placeAt } from "./view.js";
+import { heaviest, orZero, placeAt } from "./view.js";
 
-// Arcs below this weight would be hairs.
-const LEAST = 0.02;
-const MOST_ARCS = 8;
+// Items outside of a window that its edge names.
+const MOST_FAR = 3;
 // Sizes of the letters: the first at which the items fit on one line, or the last.
 const SIZES = [40, 34, 28, 23, 20];
 
@@ -46,7 +45,7 @@ export function itemsView(root, choose, peek) {
     const { data, state } = view;
     const pair = data.queries !== null, chips = new Map();
     const selected = view.pooled ? null : view.place.query;
-    const shown = around(data.items.length, pair || selected === null ? heaviest(view) : selected);
+    const shown = around(data.items.length, pair || selected === null ? (view.weights ? view.key : 0) : selected);
     box.classList.toggle("long", isLong(data));
     list.replaceChildren(...edge(view, shown, true, chips),
       ...range(shown.from, shown.to).map((i) => chip(view, i, pair ? null : selected, pair, chips)), ...edge(view, shown, false, chips));
@@ -68,13 +67,11 @@ export function itemsView(root, choose, peek) {
     const weight = weights ? orZero(weights[i]) : 0;
     const note = pair ? null : label === undefined || label === "" ? null
       : h("span", { class: "label" }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : scoreText(score));
-    const text = h("span", { class: "text" }, token(shownText(data.items[i])));
+    const text = shownText(data.items[i]), title = titleOf(data.items[i], MOST_SHOWN);
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
-    const main = alone
-      ? h("span", { class: "chip", title: titleOf(data.items[i], MOST_SHOWN) }, text, note)
-      : h("button", { class: "chip", type: "button", "data-id": `item ${i}`, "aria-pressed": String(i === selected),
-        "data-place": peeking && place >= 0 ? place : null, title: titleOf(data.items[i], MOST_SHOWN),
-        onclick: () => choose({ place, key: null }) }, text, note);
+    const main = alone ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
+      : chipButton(`item ${i}`, text, note, i === selected, () => choose({ place, key: null }),
+        { "data-place": peeking && place >= 0 ? place : null, title });
     const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? percent(weight) : null,
       style: { "--weight-value": Math.min(1, shade(weight)).toFixed(3) } }, main);
     if (!peeking) {
@@ -96,23 +93,17 @@ export function itemsView(root, choose, peek) {
     const { data, weights } = view;
     const [from, to] = before ? [0, shown.from] : [shown.to, data.items.length];
     if (from >= to) return [];
-    const far = !weights ? [] : range(from, to).filter((i) => weights[i] >= LEAST)
-      .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
+    const far = weights ? heaviest(weights, range(from, to), MOST_FAR) : [];
     const words = wordsOf(view.state.lang), selected = view.pooled ? 0 : view.place.query;
     // Where the item can be chosen, its chip there will have the name of this one, and with it the focus.
     const alone = data.queries !== null || view.pooled;
-    const chips = far.map((i) => farChip(all, i, h("button", { type: "button", class: "far", "data-id": `${alone ? "far" : "item"} ${i}`,
-      onclick: () => choose(alone ? { key: i } : { place: placeAt(view.data, i), key: null }) },
-    words[before ? "before" : "after"]({ share: percent(weights[i]), text: shownText(data.items[i]), distance: Math.abs(selected - i) }))));
+    const chips = far.map((i) => button(`${alone ? "far" : "item"} ${i}`,
+      words[before ? "before" : "after"]({ share: percent(weights[i]), text: shownText(data.items[i]), distance: Math.abs(selected - i) }),
+      () => choose(alone ? { key: i } : { place: placeAt(data, i), key: null }), { class: "far", "data-key": i }));
+    // An arc leads to each as to an item; its text says the weight.
+    chips.forEach((each, at) => all.set(far[at], each));
     const others = words[before ? "moreBefore" : "moreAfter"]({ count: to - from, noun: nounOf(data.noun, view.state.lang, true) });
     return [h("li", { class: "edge" }, h("span", {}, others), ...chips)];
-  }
-
-  // An arc leads to it as to an item; its text says the weight.
-  function farChip(all, i, element) {
-    all.set(i, element);
-    element.dataset.key = i;
-    return element;
   }
 }
 
@@ -124,10 +115,6 @@ function scoreText(score) {
 
 function isOneLine({ firstElementChild: first, lastElementChild: last }) {
   return first === null || first.offsetTop + first.offsetHeight > last.offsetTop;
-}
-
-function heaviest({ weights, key }) {
-  return weights ? key : 0;
 }
 
 function shade(weight) {
@@ -142,8 +129,7 @@ function drawArcs({ box, arcs, view, chips, from }) {
   // A frame that isn't seen yet has no size; it is drawn when it has one.
   if (!area.width) return;
   arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
-  const joined = [...chips.keys()].filter((key) => key !== from && key !== "answer" && weights[key] >= LEAST)
-    .sort((a, b) => weights[b] - weights[a]).slice(0, MOST_ARCS);
+  const joined = heaviest(weights, [...chips.keys()].filter((key) => key !== from && key !== "answer"));
   const lines = box.classList.contains("lines");
   const numbers = [];
   // The lightest first, so that the heaviest lie on top; numbers above all.

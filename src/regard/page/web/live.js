@@ -3,9 +3,9 @@ import { address, goTo } from "./address.js";
 import { readPage, unpacked } from "./data.js";
 import { h } from "./dom.js";
 import { start } from "./main.js";
+import { oneOf } from "./one.js";
 import { hashForOthers } from "./state.js";
-import { nounOf, wordsOf } from "./words.js";
-
+import { wordsOf } from "./words.js";
 
 /** Show the page with its form. */
 async function converse() {
@@ -90,7 +90,7 @@ async function converse() {
     showing = new AbortController();
     title.remove();
     goTo(hashForOthers(address()), true);
-    start(all, showing.signal);
+    start(all, oneOf, showing.signal);
     notes.replaceChildren(...warnings.map((each) => h("li", {}, each)));
   }
 
@@ -119,7 +119,7 @@ async function converse() {
   document.getElementById("lively").media = "all";
   if (first.records.length) {
     showing = new AbortController();
-    start(first, showing.signal);
+    start(first, oneOf, showing.signal);
   } else {
     document.getElementById("still").remove();
     document.querySelector("main").replaceChildren();

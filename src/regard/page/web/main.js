@@ -1,33 +1,25 @@
 // The page: keeps one state, and shows it in each part.
-import { address, goTo, wentTo } from "./address.js";
+import { address, goTo, whenGone } from "./address.js";
 import { MOST_SHOWN } from "./answers.js";
-import { comparedView } from "./compared.js";
 import { readLater } from "./data.js";
-import { clipped, h } from "./dom.js";
-import { sentenceOf } from "./facts.js";
-import { headsView } from "./heads.js";
-import { inputView } from "./input.js";
+import { button, clipped, h } from "./dom.js";
 import { leftOut } from "./left_out.js";
-import { mapView } from "./map.js";
-import { weightCells } from "./map_weights.js";
-import { changed, firstState, hashOf, readState } from "./state.js";
-import { stepsView } from "./steps.js";
+import { clamp } from "./numbers.js";
+import { isModified, languageButtons, putUp, tellLanguage } from "./shell.js";
+import { firstState, hashOf, readState } from "./state.js";
 import { tilesOf } from "./threads.js";
-import { placeAt, placesOf, viewOf } from "./view.js";
+import { placeAt } from "./view.js";
 import { nounOf, messageText, wordsOf } from "./words.js";
 
 /**
- * Build the page from its data in place of what is there, until `signal` ends it; `bothOf` makes of the data what the page
- * of two records does in another way.
+ * Build the page from its data in place of what is there, until `signal` ends it; `formOf` makes of the data what the page
+ * does for one record at a time (`oneOf`), or for two (`bothOf`).
  */
-export function start(all, signal, bothOf = null) {
-  const both = bothOf && bothOf(all);
-  const after = (state, change) => (both ? both.changed(state, change) : changed(state, change, all.records));
-  const viewNow = (state) => (both ? both.viewOf(state) : viewOf(data, state));
-  const read = () => (both ? both.normal(readState(address(), first, all.records)) : readState(address(), first, all.records));
+export function start(all, formOf, signal) {
+  const form = formOf(all);
+  const read = () => form.normal(readState(address(), first, all.records));
   const choose = (change) => {
-    const next = after(state, change);
-    const hash = hashOf(next);
+    const hash = hashOf(form.changed(state, change));
     if (hash === address()) return;
     goTo(hash);
     render();
@@ -35,7 +27,6 @@ export function start(all, signal, bothOf = null) {
   const first = firstState(all, document.documentElement.lang.startsWith("zh") ? "zh" : "en");
   let state = read(), data = all.records[state.record];
   let peeked = null;
-  const tiles = tilesOf(all.records, signal);
 
   const part = (name, ...children) => {
     const title = h("h2", {}), note = h("span", { class: "quiet" });
@@ -53,14 +44,10 @@ export function start(all, signal, bothOf = null) {
   const page = h("main", { class: "live" }, h("header", {}, where, languages), records, ask, items, sentence,
     h("div", { class: "columns" }, comparedPart.section, headsPart.section, mapPart.section, stepsPart.section),
     checked, help, find);
-  document.querySelector("main").replaceWith(page);
-  // The page without a script has a style of its own.
-  document.getElementById("still")?.remove();
-  document.getElementById("lively").media = "all";
+  putUp(page);
 
-  const views = both ? both.views({ page, items, compared, heads, map, steps, stepsTitle: stepsPart.title }, choose, peek, tiles, signal)
-    : [inputView(items, choose, peek), comparedView(compared, choose), headsView(heads, choose, signal),
-    mapView(map, choose, weightCells((...asked) => tiles(state.record, ...asked))), stepsView(steps, stepsPart.title)];
+  const views = form.views({ page, items, compared, heads, map, steps, stepsTitle: stepsPart.title }, choose, peek,
+    tilesOf(all.records, signal), signal);
   page.addEventListener("lit", ({ detail: { key } }) => {
     for (const each of page.querySelectorAll("tr.lit")) each.classList.remove("lit");
     if (key !== null) page.querySelector(`tr[data-key="${key}"]`)?.classList.add("lit");
@@ -75,7 +62,7 @@ export function start(all, signal, bothOf = null) {
 
   // What the mouse is on is shown as if it were chosen, until the mouse is elsewhere.
   function peek(change) {
-    const next = change && after(state, change), hash = next && hashOf(next);
+    const next = change && form.changed(state, change), hash = next && hashOf(next);
     if (hash === peeked) return;
     peeked = hash;
     show(next || state);
@@ -83,22 +70,15 @@ export function start(all, signal, bothOf = null) {
 
   function show(state) {
     const focused = focusNow();
-    const view = viewNow(state), words = wordsOf(state.lang);
-    document.documentElement.lang = state.lang === "zh" ? "zh-Hans" : "en";
-    const layerText = view.usesPooling ? words.pooling : words.layerOf({ layer: view.number + 1, count: data.layers.length });
-    const headText = view.layer.heads === 1 ? "" : view.head === null ? words.average({ count: view.layer.heads })
-      : words.headOf({ head: view.head + 1, count: view.layer.heads });
-    where.replaceChildren(h("strong", {}, "regard"), both ? ` · ${words.both}` : [data.model, layerText, headText,
-      view.pooled && !view.usesPooling ? words.overAll({ count: (data.queries || data.items).length }) : ""]
-      .filter(Boolean).map((each) => ` · ${each}`).join(""));
-    languages.replaceChildren(...["en", "zh"].map((lang) => h("button", { type: "button", class: "plain", lang, "data-id": lang,
-      "aria-pressed": String(lang === state.lang), onclick: () => choose({ lang }) }, lang === "en" ? "English" : "中文")),
-    h("button", { type: "button", class: "plain", "data-id": "help", onclick: showHelp }, `? ${words.keys}`));
+    const view = form.viewOf(state), words = wordsOf(state.lang);
+    tellLanguage(state.lang);
+    where.replaceChildren(h("strong", {}, "regard"), form.heading(view, words).filter(Boolean).map((each) => ` · ${each}`).join(""));
+    languages.replaceChildren(...languageButtons(state.lang, (lang) => choose({ lang })), button("help", `? ${words.keys}`, showHelp, { class: "plain" }));
     showRecords(words);
     const noun = nounOf(data.queries ? "word" : data.noun, state.lang);
     ask.textContent = words.pick({ article: /^[aeiou]/.test(noun) ? "an" : "a", noun });
-    const sentenceNow = both ? both.sentence : sentenceOf, parts = sentenceNow(view), uncut = sentenceNow(view, Infinity);
-    sentence.title = messageText(uncut) === messageText(parts) ? "" : messageText(uncut);
+    const parts = form.sentence(view), uncut = messageText(form.sentence(view, Infinity));
+    sentence.title = uncut === messageText(parts) ? "" : uncut;
     sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
     const name = (found, title, note) => {
       found.title.textContent = title;
@@ -106,17 +86,17 @@ export function start(all, signal, bothOf = null) {
       found.section.setAttribute("aria-label", title);
     };
     name(comparedPart, words.compared, words.comparedNote);
-    name(headsPart, words.heads, both ? words.bothHeadsNote : view.removed.length ? words.headsNote : "");
+    name(headsPart, words.heads, form.headsNote(view, words));
     name(mapPart, words.map({ noun: nounOf(data.noun, state.lang, true) }), words.mapNote);
     for (const each of views) each(view);
     // What was drawn anew keeps the focus.
     if (focused && focusNow()?.id !== focused.id) focusOn(focused);
-    stepsPart.note.textContent = view.pooled || both ? "" : `${clipped(view.place.name, MOST_SHOWN)} → ${clipped(view.names[view.key], MOST_SHOWN)}`;
+    stepsPart.note.textContent = form.stepsNote(view);
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
-    const told = both ? all.records : [data], differences = told.map(({ difference }) => difference).filter((each) => each !== null);
+    const told = form.told(view), differences = told.map(({ difference }) => difference).filter((each) => each !== null);
     const notes = told.flatMap((each) => [...leftOut(each, state.lang), ...(each.outcomes.note ? [each.outcomes.note] : [])]);
     checked.replaceChildren(h("p", {}, differences.length < told.length ? "" : `${words.checked({ difference: Math.max(...differences).toPrecision(1) })} `,
-      words.about), ...[...new Set([...(both ? both.notes(view) : []), ...notes])].map((each) => h("p", {}, each)));
+      words.about), ...[...new Set([...form.notes(view), ...notes])].map((each) => h("p", {}, each)));
   }
 
   // The name of the control that has the focus; two records have controls of the same names.
@@ -136,7 +116,7 @@ export function start(all, signal, bothOf = null) {
   }
 
   function showRecords(words) {
-    records.hidden = all.records.length === 1 || both !== null;
+    records.hidden = !form.choosesRecord;
     if (records.hidden) return;
     const options = all.records.map((each, i) => h("option", { value: i, selected: i === state.record }, `${i + 1}  ${nameOf(each)}`));
     records.replaceChildren(h("label", {}, words.record({ count: all.records.length }), " ",
@@ -165,8 +145,7 @@ export function start(all, signal, bothOf = null) {
 
   function showFind() {
     const words = wordsOf(state.lang);
-    const texts = both ? both.texts() : (data.queries || data.items).map((text, i) => ({ text, i }));
-    const options = h("ul", { class: "found" });
+    const texts = form.texts(state), options = h("ul", { class: "found" });
     const go = ({ i, side }) => {
       find.close();
       const own = side === undefined ? data : all.records[side], place = placeAt(own, i), where = side === undefined ? {} : { side };
@@ -179,53 +158,43 @@ export function start(all, signal, bothOf = null) {
       options.replaceChildren(...found.map((each) => h("li", {}, h("button", { type: "button", class: "plain",
         onclick: () => go(each) }, h("bdi", {}, clipped(each.text, MOST_SHOWN)), ` ${each.i + 1}${each.side === undefined ? "" : ` ${"AB"[each.side]}`}`))));
     } });
-    const form = h("form", { onsubmit: (event) => {
+    find.replaceChildren(h("form", { onsubmit: (event) => {
       event.preventDefault();
       const found = matching(box.value);
       if (box.value && found.length) go(found[0]);
-    } }, h("label", {}, words.find, " ", box));
-    find.replaceChildren(form, options);
+    } }, h("label", {}, words.find, " ", box)), options);
     opened(find);
   }
 
-  const step = (by) => choose(both ? both.step(state, by) : { place: (state.place + by + placesOf(data)) % placesOf(data), key: null });
-  const stepKey = (by) => {
-    const { key } = viewNow(state);
-    choose(both ? both.stepKey(state, key, by) : { key: (key + by + data.items.length) % data.items.length });
-  };
+  const step = (by) => choose(form.step(state, by));
+  const stepKey = (by) => choose(form.stepKey(state, form.viewOf(state).key, by));
   const layerNow = () => (state.layer === null ? data.layers.length - 1 : state.layer);
   const stepLayer = (by) => {
-    if (data.layers.length) choose({ layer: Math.max(0, Math.min(data.layers.length - 1, layerNow() + by)) });
+    if (data.layers.length) choose({ layer: clamp(layerNow() + by, 0, data.layers.length - 1) });
   };
   const stepHead = (by) => {
     if (!data.layers.length) return;
     const layer = layerNow(), count = data.layers[layer].heads;
     const now = state.head === null ? (by > 0 ? -1 : count) : state.head;
-    choose({ layer, head: Math.max(0, Math.min(count - 1, now + by)), key: null });
+    choose({ layer, head: clamp(now + by, 0, count - 1), key: null });
   };
   const average = () => data.layers.length && choose({ layer: layerNow(), head: null, key: null });
   const actions = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => stepKey(-1), ArrowDown: () => stepKey(1),
     "[": () => stepLayer(-1), "]": () => stepLayer(1), ",": () => stepHead(-1), ".": () => stepHead(1),
     a: average, "/": showFind, "?": showHelp };
   document.addEventListener("keydown", (event) => {
-    if (!state.keys || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (!state.keys || isModified(event) || document.querySelector("dialog[open]")) return;
     if (event.target.closest?.("input, textarea, select") || !(event.key in actions)) return;
     event.preventDefault();
     actions[event.key]();
   }, { signal });
-  for (const name of ["popstate", "hashchange"]) {
-    addEventListener(name, () => {
-      wentTo();
-      render();
-    }, { signal });
-  }
+  whenGone(render, signal);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render, { signal });
   render();
   document.documentElement.classList.add("ready");
-  const shown = () => viewNow(state).layer;
-  const isShown = (layer) => (both ? viewNow(state).both.some((each) => each.layer === layer) : layer === shown());
-  readLater(all, shown, (layer, isLast) => {
-    if (isShown(layer) || isLast) render();
+  readLater(all, () => form.viewOf(state).layer, (layer, isLast) => {
+    const view = form.viewOf(state);
+    if (isLast || (view.both ?? [view]).some((each) => each.layer === layer)) render();
     heads.dispatchEvent(new CustomEvent("arrived", { detail: layer }));
   }, () => signal?.aborted);
 }

@@ -1,10 +1,13 @@
 // A map of queries against keys, cell by cell: of weights, or of what a source of cells gives instead.
 import { MOST_SHOWN } from "./answers.js";
 import { sized } from "./canvas.js";
+import { swatch } from "./colours.js";
 import { clipped, h } from "./dom.js";
-import { clamp, windowControls, windowOf } from "./map_window.js";
+import { windowControls, windowOf } from "./map_window.js";
 import { drawCells, drawFrame, drawLabels, drawRulers, layoutOf } from "./map_drawing.js";
-import { percent } from "./numbers.js";
+import { clamp, percent } from "./numbers.js";
+import { arrowOf, isModified } from "./shell.js";
+import { wholeOf } from "./tiles.js";
 import { placeAt } from "./view.js";
 import { HIDDEN } from "./weights.js";
 import { wordsOf } from "./words.js";
@@ -44,10 +47,9 @@ export function mapView(root, choose, source) {
   canvas.addEventListener("blur", () => hover(null));
   canvas.addEventListener("click", (event) => pick(cellAt(event)));
   canvas.addEventListener("keydown", (event) => {
-    const step = event.shiftKey ? 10 : 1;
-    const moves = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key in moves) move(...moves[event.key]);
+    if (isModified(event)) return;
+    const by = arrowOf(event);
+    if (by) move(...by.map((each) => each * (event.shiftKey ? 10 : 1)));
     else if (event.key === "Enter") pick(shown && spot());
     else if (!controls?.pressed(event.key)) return;
     event.preventDefault();
@@ -90,8 +92,8 @@ export function mapView(root, choose, source) {
     drawFrame(context, found, window, place, row(), cursor || row() >= 0 ? spot() : null, style);
     controls?.drawBrush(context, style);
     legend.replaceChildren(...source.legend(words, high),
-      ...(found.sums.includes(HIDDEN) ? [" · ", h("span", { class: "hatched", "aria-hidden": "true" }), ` ${words.masked}`] : []),
-      ...(dots ? [" · ", h("span", { class: "dot", "aria-hidden": "true" }), ` ${words.dot({ share: percent(dots) })}`] : []));
+      ...(found.sums.includes(HIDDEN) ? [" · ", swatch("hatched"), ` ${words.masked}`] : []),
+      ...(dots ? [" · ", swatch("dot"), ` ${words.dot({ share: percent(dots) })}`] : []));
   }
 
   // The row of the chosen item, if it has one.
@@ -167,9 +169,7 @@ export function mapView(root, choose, source) {
   // By cells, within the map; beyond the edge of a window the window goes along.
   function move(down, right) {
     if (!shown) return;
-    const { top, bottom, left, right: end } = controls ? { top: 0, bottom: view.layer.queries, left: 0, right: view.layer.keys }
-      : shown.window;
-    const from = start();
+    const { top, bottom, left, right: end } = controls ? wholeOf(view.layer) : shown.window, from = start();
     const query = clamp(from.query + down * shown.found.tall, top, bottom - 1);
     const key = clamp(from.key + right * shown.found.wide, left, end - 1);
     cursor = { query, key };

@@ -1,11 +1,11 @@
 // The cells of a map of differences: purple where a weight is smaller in B, green where it is larger.
-import { colourNamed } from "./colours.js";
-import { h } from "./dom.js";
+import { colourOfDifference, scaleOfDifferences, swatch } from "./colours.js";
 import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
 import { percent } from "./numbers.js";
 import { signedPercent } from "./sides.js";
 import { cells } from "./tiles.js";
+import { highestOf } from "./view.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
 import { wordsOf } from "./words.js";
 
@@ -26,15 +26,14 @@ export function differenceCells(pairs, tiles) {
       const words = wordsOf(view.state.lang), none = (why = words.noDifference) => show({ found: null, notes: [why] });
       const give = ([a, b], its) => {
         const sums = a.sums.map((one, i) => (one === HIDDEN && b.sums[i] === HIDDEN ? HIDDEN : zeroed(b.sums[i]) - zeroed(one)));
-        const high = sums.reduce((most, each) => (Number.isFinite(each) ? Math.max(most, Math.abs(each)) : most), 1e-9);
-        const { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
+        const high = highestOf(sums.map(Math.abs), 1e-9), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
         show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
       if (view.both.some(({ absent }) => absent === "layer")) none();
       else (pairs.same ? aligned : gathered)(view, window, give, none);
     },
     palette(root, high) {
-      const scale = divergingScale(root), colour = (value) => colourOfDifference(value, high, scale);
+      const scale = scaleOfDifferences(root), colour = (value) => colourOfDifference(value, high, scale);
       return { least: LEAST_SIGNED, colour, text: signedPercent, image: ({ sums, columns, rows }) => {
         const bytes = new Uint8ClampedArray(4 * sums.length);
         sums.forEach((each, i) => bytes.set([...colour(each), 255], 4 * i));
@@ -54,9 +53,9 @@ export function differenceCells(pairs, tiles) {
       const [one, other] = both.map((each) => percent(zeroed(each[cell])));
       return words.inBoth({ one, other, gap: signedPercent(sums[cell]) });
     },
-    legend: (words, high) => [`${words.bMinusA} −${percent(high)} `, h("span", { class: "scale diverging", "aria-hidden": "true" }),
-      ` +${percent(high)} · `, h("span", { class: "patch less", "aria-hidden": "true" }), ` ${words.smallerInB} · `,
-      h("span", { class: "patch more", "aria-hidden": "true" }), ` ${words.largerInB}`],
+    legend: (words, high) => [`${words.bMinusA} −${percent(high)} `, swatch("scale diverging"),
+      ` +${percent(high)} · `, swatch("patch less"), ` ${words.smallerInB} · `,
+      swatch("patch more"), ` ${words.largerInB}`],
   };
 
   // Both have the same items: the windows of both maps, whose cells join the same pairs.
@@ -69,7 +68,7 @@ export function differenceCells(pairs, tiles) {
       return give(both.map(({ layer }, side) => cells(layer, heads[side], window, MOST_CELLS, MOST_CELLS)), window);
     }
     if (exact && size <= PAIRS_LATER) {
-      Promise.all(both.map(({ number }, side) => tiles(side, number, heads[side], window, MOST_CELLS))).then((found) => give(found, window));
+      Promise.all(both.map((each, side) => tiles(each, heads[side], window, MOST_CELLS))).then((found) => give(found, window));
     }
     if (!both.every(({ layer }) => layer.overview)) return none(wordsOf(state.lang).tooLittle);
     const found = both.map(({ layer, head }) => cropped(fromOverview(layer, head), window, layer));
@@ -100,18 +99,4 @@ export function differenceCells(pairs, tiles) {
 
 function zeroed(value) {
   return value === HIDDEN ? 0 : value;
-}
-
-/** The three colours of a difference, and those of what has none. */
-function divergingScale(element) {
-  const read = (name) => colourNamed(element, name);
-  return { less: read("--less"), middle: read("--weight-low"), more: read("--more"), masked: read("--masked"), broken: read("--broken") };
-}
-
-/** The colour of a difference: along a straight line from the middle to one of the ends. */
-export function colourOfDifference(value, high, { less, middle, more, masked, broken }) {
-  if (value === HIDDEN) return masked;
-  if (Number.isNaN(value)) return broken;
-  const share = Math.min(1, Math.abs(value) / high), end = value < 0 ? less : more;
-  return middle.map((each, i) => Math.round(each + share * (end[i] - each)));
 }

@@ -69,8 +69,8 @@ function numbers(context, found, { top, left, cell }, { colour, text }) {
   }
 }
 
-/** The cells with a single weight far above what their colour says, one for each part of the map. */
-export function dotted({ columns, tall, wide, sums, most }) {
+// The cells with a single weight far above what their colour says, one for each part of the map.
+function dotted({ columns, tall, wide, sums, most }) {
   const best = new Map();
   if (tall * wide === 1) return [];
   for (let i = 0; i < most.length; i++) {

@@ -1,6 +1,5 @@
 // The cells of a map of weights, from the whole map down to single pairs.
-import { colourOf, scaleOf } from "./colours.js";
-import { h } from "./dom.js";
+import { colourOf, scaleLegend, scaleOf } from "./colours.js";
 import { fromOverview, highOf, imageOf } from "./thumbnails.js";
 import { missingText } from "./left_out.js";
 import { percent } from "./numbers.js";
@@ -39,7 +38,7 @@ export function weightCells(tiles, scaled = (high) => () => high) {
       } else if (layer.overview) {
         const [found, its] = cropped(overviewOf(layer, head), window, layer), { rows_taken: rows } = layer;
         give(found, its, ...(rows < found.tall ? [words.taken({ rows, tall: found.tall })] : []));
-        if (there === "all" && pairs <= LATER && later) tiles(view.number, heads, window, CELLS).then((exact) => give(exact));
+        if (there === "all" && pairs <= LATER && later) tiles(view, heads, window, CELLS).then((exact) => give(exact));
       } else show({ found: null, notes: [missingText(view)] });
     },
     palette(root, high) {
@@ -52,7 +51,7 @@ export function weightCells(tiles, scaled = (high) => () => high) {
     },
     said: (words, { sums, most, tall, wide }, cell) => percent(sums[cell]) +
       (tall * wide === 1 ? "" : `, ${words.largestOne({ share: percent(most[cell]) })}`),
-    legend: (words, high) => [`${words.legend} 0% `, h("span", { class: "scale", "aria-hidden": "true" }), ` ${percent(high)}`],
+    legend: scaleLegend,
   };
 }
 

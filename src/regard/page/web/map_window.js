@@ -1,5 +1,7 @@
 // The window of a map: looked at closer and from further away, drawn with the pointer, moved.
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
+import { clamp } from "./numbers.js";
+import { wholeOf } from "./tiles.js";
 import { wordsOf } from "./words.js";
 
 const FEWEST = 8;
@@ -11,15 +13,12 @@ const TURN = 80;
 /** The window that is looked at. */
 export function windowOf({ layer, state: { window } }) {
   // One of a layer may be larger than the row of the pooling.
-  if (window && window.bottom <= layer.queries) return window;
-  return { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
+  return window && window.bottom <= layer.queries ? window : wholeOf(layer);
 }
 
 /** What changes the window of a map: buttons, keys, wheel and pointer; `map` is what they need of it. */
 export function windowControls(canvas, choose, { now, lookAt, draw, cellAt, forget }) {
-  const button = (name, action) => h("button", { type: "button", "data-id": name, onclick: action });
-  const closer = button("closer", () => zoom(0.5)), wider = button("wider", () => zoom(2));
-  const whole = button("whole", () => look(null));
+  const closer = button("closer", "", () => zoom(0.5)), wider = button("wider", "", () => zoom(2)), whole = button("whole", "", () => look(null));
   const buttons = h("p", { class: "buttons" }, closer, wider, whole);
   // What the pointer does since it was pressed.
   let drag = null, turned = 0;
@@ -146,9 +145,4 @@ function widenedTo(first, last, count) {
   const more = Math.max(0, Math.min(FEWEST, count) - (Math.min(last, count) - first));
   const from = clamp(first - Math.floor(more / 2), 0, count);
   return [from, Math.min(count, Math.max(last + Math.ceil(more / 2), from + Math.min(FEWEST, count)))];
-}
-
-/** A number, or the nearest one between two. */
-export function clamp(value, low, high) {
-  return Math.max(low, Math.min(high, value));
 }

@@ -6,13 +6,10 @@ import { chosenItem, highest, ownItem, strengthOf } from "./drawing.js";
 export function nodesSheet(drawing, id) {
   const sheet = s("svg", { class: "nodes", tabindex: 0, role: "img", "data-id": id });
   drawing.sheet.append(sheet);
-  const itemOf = ({ target }) => {
+  drawing.listen(sheet, ({ target }) => {
     const item = target.closest?.("[data-item]")?.getAttribute("data-item");
     return item === undefined || item === null ? null : Number(item);
-  };
-  sheet.addEventListener("pointermove", (event) => drawing.light(itemOf(event)));
-  sheet.addEventListener("pointerleave", () => drawing.light(null));
-  sheet.addEventListener("click", (event) => itemOf(event) !== null && drawing.pick(itemOf(event)));
+  });
   return sheet;
 }
 

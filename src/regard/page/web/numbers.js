@@ -3,6 +3,11 @@
 // By how much a change may differ from that of the probabilities, which a page keeps in few digits.
 const ROUNDING = 0.002;
 
+/** A number, or the nearest one between two. */
+export function clamp(value, low, high) {
+  return Math.max(low, Math.min(high, value));
+}
+
 /** A fraction as a whole percentage. 0 % and 100 % are exact. */
 export function percent(value) {
   if (value === null || value === undefined) return "masked";

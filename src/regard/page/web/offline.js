@@ -2,7 +2,8 @@
 import { readPage } from "./data.js";
 import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
+import { oneOf } from "./one.js";
 
 await untilSized();
-start(await readPage());
+start(await readPage(), oneOf);
 tellHeight();

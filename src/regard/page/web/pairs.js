@@ -2,7 +2,7 @@
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { within } from "./state.js";
-import { viewOf } from "./view.js";
+import { highestOf, viewOf } from "./view.js";
 
 /**
  * The pairs of two records. A state is in the terms of the first one where that has all that is chosen, and otherwise in
@@ -74,7 +74,7 @@ export function pairsOf({ records, against }) {
       const own = viewOf(records[state.record], state), theirs = otherView(state, own);
       const both = state.record === 0 ? [own, theirs] : [theirs, own];
       // One scale for both.
-      const high = Math.max(...both.map(({ weights }) => (weights ?? []).reduce((most, each) => (each > most ? each : most), 0)));
+      const high = Math.max(...both.map(({ weights }) => highestOf(weights ?? [], 0)));
       return { ...own, both: both.map((each) => ({ ...each, high })) };
     },
     /** The next prediction in the order of both texts. */

@@ -1,15 +1,15 @@
 // A picture whose patches are lit by the weights of the chosen row; items that are no patch stand above it.
-import { shownText } from "./answers.js";
+import { chipButton, shownText } from "./answers.js";
 import { frameOf, haloed, pictureOf, sized } from "./canvas.js";
-import { h, token } from "./dom.js";
+import { h } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
-import { percent } from "./numbers.js";
+import { clamp, percent } from "./numbers.js";
+import { arrowOf } from "./shell.js";
 import { wordsOf } from "./words.js";
 
 const PICTURE_SIDE = 420;
 // How much of the picture the blue of the largest weight hides.
 const PICTURE_COVER = 0.72;
-const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /** The picture; `choose` is called with what changes in the state. */
 export function pictureView(root, choose) {
@@ -19,16 +19,14 @@ export function pictureView(root, choose) {
   drawing.sheet.append(apart, canvas);
   let input = null, pixels = null, patch = null;
 
-  canvas.addEventListener("pointermove", (event) => drawing.light(itemAt(event)));
-  canvas.addEventListener("pointerleave", () => drawing.light(null));
-  canvas.addEventListener("click", (event) => drawing.pick(itemAt(event)));
+  drawing.listen(canvas, itemAt);
   canvas.addEventListener("keydown", (event) => {
-    if (!(event.key in STEPS) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const by = arrowOf(event);
+    if (!by) return;
     event.preventDefault();
     event.stopPropagation();
     const { first, grid: [rows, columns] } = input, now = chosenItem(drawing.view) - first;
-    const [down, right] = STEPS[event.key];
-    const inside = now >= 0 && now < rows * columns;
+    const [down, right] = by, inside = now >= 0 && now < rows * columns;
     const row = inside ? Math.floor(now / columns) + down : 0, column = inside ? (now % columns) + right : 0;
     if (row < 0 || row >= rows || column < 0 || column >= columns) return;
     drawing.light(null);
@@ -46,10 +44,8 @@ export function pictureView(root, choose) {
     const high = highest(view);
     apart.replaceChildren(...others.map((i) => h("li", { class: i === ownItem(view) ? "selected" : "",
       style: { "--weight-value": strengthOf(view, i, high).toFixed(3) } },
-    h("button", { class: "chip", type: "button", "data-id": `item ${i}`, "aria-pressed": String(i === ownItem(view)),
-      onclick: () => drawing.pick(i), onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) },
-    h("span", { class: "text" }, token(shownText(view.data.items[i]))),
-    view.weights ? h("span", { class: "label" }, percent(view.weights[i])) : null))));
+    chipButton(`item ${i}`, shownText(view.data.items[i]), view.weights ? h("span", { class: "label" }, percent(view.weights[i])) : null,
+      i === ownItem(view), () => drawing.pick(i), { onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) }))));
     apart.hidden = !others.length;
     drawing.show(view);
   };
@@ -78,7 +74,7 @@ export function pictureView(root, choose) {
       frameOf(context, style, [x, y, wide, tall], 1.5);
       if (view.weights) {
         const at = tall >= 24 ? y + tall / 2 : y < 20 ? y + tall + 12 : y - 12;
-        haloed(context, style, percent(view.weights[hovered]), Math.max(22, Math.min(width - 22, x + wide / 2)), at);
+        haloed(context, style, percent(view.weights[hovered]), clamp(x + wide / 2, 22, width - 22), at);
       }
     }
   }
@@ -90,8 +86,8 @@ export function pictureView(root, choose) {
 
   function itemAt({ offsetX, offsetY }) {
     const { first, grid: [rows, columns] } = input;
-    const row = Math.max(0, Math.min(rows - 1, Math.floor(offsetY / patch.high)));
-    const column = Math.max(0, Math.min(columns - 1, Math.floor(offsetX / patch.wide)));
+    const row = clamp(Math.floor(offsetY / patch.high), 0, rows - 1);
+    const column = clamp(Math.floor(offsetX / patch.wide), 0, columns - 1);
     return first + row * columns + column;
   }
 }

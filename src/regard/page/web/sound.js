@@ -3,6 +3,8 @@ import { frameOf, pictureOf, sized } from "./canvas.js";
 import { colourNamed } from "./colours.js";
 import { h } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
+import { clamp } from "./numbers.js";
+import { arrowOf } from "./shell.js";
 import { wordsOf } from "./words.js";
 
 const WAVE = 84;
@@ -22,17 +24,14 @@ export function soundView(root, choose) {
   drawing.sheet.append(canvas, player);
   let input = null, spectrogram = null, ink = "";
 
-  canvas.addEventListener("pointermove", (event) => drawing.light(itemAt(event)));
-  canvas.addEventListener("pointerleave", () => drawing.light(null));
+  // It plays from here when it is started next.
   canvas.addEventListener("click", (event) => {
-    const item = itemAt(event);
-    // It plays from here when it is started next.
-    if (input.wav && player.paused) player.currentTime = Math.min(item * input.step, input.seconds);
-    drawing.pick(item);
+    if (input.wav && player.paused) player.currentTime = Math.min(itemAt(event) * input.step, input.seconds);
   });
+  drawing.listen(canvas, itemAt);
   canvas.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    const by = arrowOf(event)?.[1];
+    if (!by) return;
     event.preventDefault();
     event.stopPropagation();
     const next = chosenItem(drawing.view) + by;
@@ -71,9 +70,7 @@ export function soundView(root, choose) {
     const style = getComputedStyle(root), width = Math.min(SOUND_WIDTH, drawing.sheet.clientWidth || SOUND_WIDTH);
     const low = input.spectrogram.shape[0] ? SPECTROGRAM : 0, deep = WAVE + low, count = view.data.items.length;
     const context = sized(canvas, width, deep + RULER), seconds = secondsOf(view), at = (time) => (time / seconds) * width;
-    if (low) {
-      context.drawImage(spectrogramOf(), 0, WAVE, at(input.seconds), low);
-    }
+    if (low) context.drawImage(spectrogramOf(), 0, WAVE, at(input.seconds), low);
     const high = highest(view), wide = at(input.step);
     context.fillStyle = style.getPropertyValue("--weight-high");
     // Of several frames in one pixel the largest weight is seen.
@@ -135,7 +132,7 @@ export function soundView(root, choose) {
 
   function itemAt({ offsetX }) {
     const { view } = drawing, time = (offsetX / canvas.clientWidth) * secondsOf(view);
-    return Math.max(0, Math.min(view.data.items.length - 1, Math.floor(time / input.step)));
+    return clamp(Math.floor(time / input.step), 0, view.data.items.length - 1);
   }
 }
 

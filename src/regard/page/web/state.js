@@ -1,9 +1,12 @@
 // What is shown, as the part of the address after #, so that a view can be linked.
+import { partsOfHash } from "./address.js";
 import { placesOf } from "./view.js";
 
 const ADDRESSED = ["record", "place", "layer", "head", "key"];
 // What is always one of several; the others may be left open.
 const CHOSEN = ["record", "place"];
+// What another record is shown by, too.
+const OF_OTHERS = ["layer", "head", "lang", "keys"];
 
 /** The view that a page begins with. */
 export function firstState(all, lang) {
@@ -14,8 +17,7 @@ export function firstState(all, lang) {
 /** The view that an address names, within what the records have; what it doesn't name is as in `first`. */
 export function readState(hash, first, records) {
   const found = { ...first };
-  for (const part of hash.replace(/^#/, "").split("&")) {
-    const [name, value] = part.split("=");
+  for (const [name, value] of partsOfHash(hash)) {
     if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
     if (name === "keys") found.keys = value !== "off";
     if (name === "map") found.window = windowFrom(value);
@@ -69,5 +71,5 @@ export function hashOf(state) {
 
 /** The address under which another record is shown as this one is: its layer and head, and not its items. */
 export function hashForOthers(hash) {
-  return `#${hash.replace(/^#/, "").split("&").filter((each) => /^(layer|head|lang|keys)=/.test(each)).join("&")}`;
+  return `#${partsOfHash(hash).filter(([name]) => OF_OTHERS.includes(name)).map((part) => part.join("=")).join("&")}`;
 }

@@ -15,26 +15,14 @@ export function stepsView(root, title) {
   return (view) => {
     const { layer, state, key } = view, words = wordsOf(state.lang);
     title.textContent = words.steps({ weight: view.weights ? weightText(view, key) : words.aWeight });
-    if (!view.weights || view.pooled) {
-      root.replaceChildren(h("p", { class: "quiet" }, view.weights ? words.pooledSteps : missingText(view)));
-      return;
-    }
-    const query = view.place.query;
-    const rows = [];
+    const query = view.place.query, rows = [];
     // Of an average the head with the largest weight is told.
-    const every = layer.heads > 1 && view.head === null && known(layer, null) === "all"
+    const every = !view.pooled && layer.heads > 1 && view.head === null && known(layer, null) === "all"
       ? headsOf(layer, null).map((head) => weightAt(layer, head, query, key)) : null;
     const head = every ? every.indexOf(Math.max(...every)) : view.head;
-    if (isComing(layer) && !known(layer, view.head)) {
-      root.replaceChildren(h("p", { class: "quiet" }, missingText(view)));
-      return;
-    }
-    if (view.there === "largest") {
-      root.replaceChildren(h("p", { class: "quiet" }, view.head === null ? words.noVectorsOfAverage : words.noVectorsOfHead));
-      return;
-    }
-    if (!layer.vectors || !layer.vectors.heads.includes(head)) {
-      root.replaceChildren(h("p", { class: "quiet" }, words.noSteps({ rule: layer.rule || "" })));
+    const why = whyNone(view, head, words);
+    if (why) {
+      root.replaceChildren(h("p", { class: "quiet" }, why));
       return;
     }
     const part = headVectors(layer, head);
@@ -69,6 +57,15 @@ export function stepsView(root, title) {
     }
     root.replaceChildren(h("dl", { class: "steps" }, rows));
   };
+}
+
+// Why the page can't tell how a weight of a head came about; "" if it can.
+function whyNone(view, head, words) {
+  const { layer } = view;
+  if (!view.weights || isComing(layer) && !view.pooled && !known(layer, view.head)) return missingText(view);
+  if (view.pooled) return words.pooledSteps;
+  if (view.there === "largest") return view.head === null ? words.noVectorsOfAverage : words.noVectorsOfHead;
+  return layer.vectors?.heads.includes(head) ? "" : words.noSteps({ rule: layer.rule || "" });
 }
 
 /** How many keys a query may attend to, and the largest score among them. */

@@ -2,13 +2,13 @@
 import { headPart } from "./weights.js";
 
 /**
- * A function that computes cells of a layer: it gives a promise. The worker starts when it is needed first, and ends
+ * A function that computes cells of a view's layer: it gives a promise. The worker starts when it is needed first, and ends
  * with `signal`.
  */
 export function tilesOf(records, signal) {
   let worker = null, count = 0;
   const waiting = new Map(), sent = new Set();
-  return (record, layer, heads, window, most) => {
+  return ({ data, number: layer }, heads, window, most) => {
     if (worker === null) {
       const source = document.getElementById("worker").textContent;
       worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
@@ -19,9 +19,9 @@ export function tilesOf(records, signal) {
       signal?.addEventListener("abort", () => worker.terminate());
     }
     count += 1;
-    const names = heads.map((head) => `${record} ${layer} ${head}`), parts = {};
+    const record = records.indexOf(data), names = heads.map((head) => `${record} ${layer} ${head}`), parts = {};
     for (const [i, name] of names.entries()) {
-      if (!sent.has(name)) parts[name] = alone(headPart(records[record].layers[layer], heads[i]));
+      if (!sent.has(name)) parts[name] = alone(headPart(data.layers[layer], heads[i]));
       sent.add(name);
     }
     worker.postMessage({ number: count, names, parts, window, most });

@@ -1,7 +1,8 @@
 // The weights of a head as a small picture, which is drawn when it comes into sight.
 import { paint } from "./colours.js";
 import { h } from "./dom.js";
-import { cells, hideMasked } from "./tiles.js";
+import { cells, hideMasked, wholeOf } from "./tiles.js";
+import { highestOf } from "./view.js";
 import { headsOf, isComing, known, sharedMask } from "./weights.js";
 
 const THUMBNAIL = 64;
@@ -60,8 +61,7 @@ function draw(picture, found, scale, high) {
 // The cells of the small picture of a head; null if the page doesn't hold its weights.
 function thumbnail(layer, head) {
   if (layer.overview) return fromOverview(layer, head);
-  const window = { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
-  return known(layer, head) === "all" ? cells(layer, headsOf(layer, head), window, THUMBNAIL, THUMBNAIL) : null;
+  return known(layer, head) === "all" ? cells(layer, headsOf(layer, head), wholeOf(layer), THUMBNAIL, THUMBNAIL) : null;
 }
 
 /** The largest number in the pictures of a layer; no average is larger than the largest of the heads. */
@@ -82,16 +82,13 @@ export function fromOverview(layer, head) {
     }
   }
   const found = { rows, columns, tall: layer.rows_joined, wide: layer.keys_joined, sums, most };
-  const window = { top: 0, bottom: layer.queries, left: 0, right: layer.keys };
-  hideMasked(found, window, { mask: sharedMask(layer, head), keys: layer.keys });
+  hideMasked(found, wholeOf(layer), { mask: sharedMask(layer, head), keys: layer.keys });
   return found;
 }
 
 /** The largest number that is drawn in full colour. */
 export function highOf({ sums }) {
-  let high = 1e-9;
-  for (const each of sums) if (Number.isFinite(each) && each > high) high = each;
-  return high;
+  return highestOf(sums, 1e-9);
 }
 
 /** Cells as pixels, one each. */

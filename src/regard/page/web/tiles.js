@@ -70,6 +70,11 @@ export function hideMasked(found, { top, bottom, left, right }, part) {
   }
 }
 
+/** The window of all queries and keys. */
+export function wholeOf({ queries, keys }) {
+  return { top: 0, bottom: queries, left: 0, right: keys };
+}
+
 function empty({ top, bottom, left, right }, rows, columns) {
   const tall = Math.max(1, Math.ceil((bottom - top) / rows)), wide = Math.max(1, Math.ceil((right - left) / columns));
   const high = Math.ceil((bottom - top) / tall), broad = Math.ceil((right - left) / wide);

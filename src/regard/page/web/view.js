@@ -49,6 +49,20 @@ export function orZero(value) {
   return Number.isFinite(value) ? value : 0;
 }
 
+/** The largest of some numbers that are finite, and of `least`. */
+export function highestOf(numbers, least) {
+  return numbers.reduce((most, each) => Math.max(most, orZero(each)), least);
+}
+
+// Arcs below this weight would be hairs. As many numbers are written beside items as there are arcs, and of the same weights.
+const LEAST_DRAWN = 0.02;
+const MOST_DRAWN = 8;
+
+/** Of some items those with the largest weights, which are drawn, the largest first. */
+export function heaviest(weights, items, most = MOST_DRAWN) {
+  return items.filter((i) => weights[i] >= LEAST_DRAWN).sort((a, b) => weights[b] - weights[a]).slice(0, most);
+}
+
 /** The size of a change; 0 if it isn't finite. */
 export function changeSize(outcome) {
   return Math.abs(orZero(outcome.change));

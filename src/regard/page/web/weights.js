@@ -118,25 +118,16 @@ export function headPart(layer, head) {
 export function headVectors(layer, head) {
   const { vectors } = layer, place = vectors.heads.indexOf(head);
   const [, queries, size] = vectors.query.shape, [, keys] = vectors.key.shape;
-  const bias = {};
-  if (vectors.bias.distance) {
-    bias.distance = partOf(vectors.bias.distance, place);
-    bias.first = vectors.bias.first;
-  }
-  if (vectors.bias.near) {
-    bias.near = partOf(vectors.bias.near, place);
-    bias.reach = vectors.bias.reach;
-  }
-  if (vectors.bias.pair) bias.pair = partOf(vectors.bias.pair, place);
+  const { distance, first, near, reach, pair } = vectors.bias, own = (array) => array && partOf(array, place);
   return {
-    queries, keys, size, bias, mask: maskOf(layer, head), scale: vectors.scale,
+    queries, keys, size, bias: { distance: own(distance), first, near: own(near), reach, pair: own(pair) }, mask: maskOf(layer, head), scale: vectors.scale,
     query: partOf(vectors.query, place), key: partOf(vectors.key, place), logSum: partOf(vectors.log_sum, place),
     logSumRest: partOf(vectors.log_sum_rest, place),
   };
 }
 
-/** Which keys the queries of a head may attend to. */
-export function maskOf({ mask }, head) {
+// Which keys the queries of a head may attend to.
+function maskOf({ mask }, head) {
   if (mask.start) return { start: mask.start.data, stop: mask.stop.data };
   return mask.pair ? { pair: partOf(mask.pair, head) } : {};
 }

@@ -1,28 +1,28 @@
 // The controls of the parts: which score and normaliser, and the number that each takes.
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { figure, writtenNumber } from "./worked_numbers.js";
-import { LARGEST, isDivisor, isParameter, isSlope, parameterOf, scoreKinds, withWeights } from "./worked_state.js";
+import { LARGEST, isDivisor, isEntry, isParameter, parameterOf, scoreKinds, withWeights } from "./worked_state.js";
 
 // The slider of the temperature: its ends are hard and uniform, its middle is 1.
 const ENDS = 100, MIDDLE = 50, A_DECADE = 20;
 
 /** The score, and what it is divided by. `choose` is called with how the state changes. */
-export function scoreControls(words, first, choose) {
-  const kind = select("score", words.score, scoreKinds(first).map((each) => [each, words.kinds[each] ?? each]),
+export function scoreControls(say, first, choose) {
+  const kind = select("score", say("label score"), scoreKinds(first).map((each) => [each, say(each)]),
     (value) => choose((now) => ({ ...now, kind: value })));
-  const box = numberBox("divisor", words.divisor, (text, now, size) => {
+  const box = numberBox("divisor", say("label divisor"), (text, now, size) => {
     const value = writtenNumber(text);
-    if (!isDivisor(value)) return problem(words, words.divisor, text, value, [1e-6, LARGEST], figure(divisorOf(now, size)));
+    if (!isDivisor(value)) return problem(say, say("label divisor"), text, value, [1e-6, LARGEST], figure(divisorOf(now, size)));
     choose((state) => ({ ...state, divisor: Math.abs(value - Math.sqrt(size)) < 1e-12 ? "root" : value }));
     return "";
   });
   const root = button("root", "", () => choose((now) => ({ ...now, divisor: "root" })));
-  const none = button("undivided", words.undivided, () => choose((now) => ({ ...now, divisor: 1 })));
+  const none = button("undivided", say("undivided"), () => choose((now) => ({ ...now, divisor: 1 })));
   const element = h("div", { class: "controls" }, kind.element, box.element, root, none, box.wrong);
   return { element, show: (state, size) => {
     kind.show(state.kind);
     box.show(state.divisor === "root" ? figure(Math.sqrt(size)) : String(state.divisor), state, size);
-    root.textContent = words.root(figure(Math.sqrt(size)));
+    root.textContent = say("root", { size: figure(Math.sqrt(size)) });
     root.setAttribute("aria-pressed", String(state.divisor === "root"));
     none.setAttribute("aria-pressed", String(state.divisor === 1));
     // Only products are divided.
@@ -31,10 +31,10 @@ export function scoreControls(words, first, choose) {
 }
 
 /** The slope of the position bias; 0 is none. */
-export function slopeControl(words, choose) {
-  const box = numberBox("slope", words.slope, (text, now) => {
+export function slopeControl(say, choose) {
+  const box = numberBox("slope", say("label slope"), (text, now) => {
     const value = writtenNumber(text);
-    if (!isSlope(value)) return problem(words, words.slope, text, value, [-LARGEST, LARGEST], String(now.slope));
+    if (!isEntry(value)) return problem(say, say("label slope"), text, value, [-LARGEST, LARGEST], String(now.slope));
     choose((state) => ({ ...state, slope: value + 0 }));
     return "";
   });
@@ -46,29 +46,29 @@ function divisorOf({ divisor }, size) {
 }
 
 /** The normaliser and its number: the temperature of softmax, as a slider too. */
-export function weightsControls(words, first, choose) {
-  const kind = select("weights", words.weights, Object.keys(first.formulas.weights).map((each) => [each, each]),
+export function weightsControls(say, first, choose) {
+  const kind = select("weights", say("label weights"), Object.keys(first.formulas.weights).map((each) => [each, each]),
     (value) => choose((now) => withWeights(now, value)));
   const box = numberBox("parameter", "", (text, now) => {
     const { low, high, whole } = parameterOf(now);
-    const value = now.weights === "softmax" ? writtenTemperature(text, words) : writtenNumber(text);
+    const value = now.weights === "softmax" ? writtenTemperature(text, say) : writtenNumber(text);
     if (isParameter(now, value)) {
       choose((state) => ({ ...state, parameter: value }));
       return "";
     }
     const kept = temperatureText(now.parameter);
-    if (whole && value !== null && !Number.isInteger(value)) return words.whole(nameOf(now), text.trim(), kept);
-    return problem(words, nameOf(now), text, value, now.weights === "softmax" ? [0, high] : [low, high], kept);
+    if (whole && value !== null && !Number.isInteger(value)) return say("is not whole", { field: nameOf(now), text: text.trim(), kept });
+    return problem(say, nameOf(now), text, value, now.weights === "softmax" ? [0, high] : [low, high], kept);
   });
-  const slider = h("input", { type: "range", min: 0, max: ENDS, step: 1, "data-id": "slider", "aria-label": words.temperature,
+  const slider = h("input", { type: "range", min: 0, max: ENDS, step: 1, "data-id": "slider", "aria-label": say("label temperature"),
     oninput: () => choose((now) => ({ ...now, parameter: temperatureAt(Number(slider.value)) })) });
   const ends = [["hard", 0], ["uniform", Infinity]].map(([name, value]) =>
-    button(name, words[name], () => choose((now) => ({ ...now, parameter: value }))));
+    button(name, say(`label ${name}`), () => choose((now) => ({ ...now, parameter: value }))));
   const row = h("span", { class: "slider" }, ends[0], slider, ends[1]);
   const element = h("div", { class: "controls" }, kind.element, box.element, row, box.wrong);
 
   function nameOf(state) {
-    return parameterName(words, state);
+    return parameterName(say, state);
   }
 
   return { element, show: (state) => {
@@ -80,14 +80,14 @@ export function weightsControls(words, first, choose) {
     box.show(temperatureText(state.parameter), state);
     if (row.hidden) return;
     slider.value = String(placeOf(state.parameter));
-    slider.setAttribute("aria-valuetext", { 0: words.hard, Infinity: words.uniform }[state.parameter] ?? String(state.parameter));
+    slider.setAttribute("aria-valuetext", { 0: say("label hard"), Infinity: say("label uniform") }[state.parameter] ?? String(state.parameter));
     ends.forEach((each, i) => each.setAttribute("aria-pressed", String(state.parameter === [0, Infinity][i])));
   } };
 }
 
 /** What the number of a normaliser is called. */
-export function parameterName(words, state) {
-  return state.weights === "softmax" ? words.temperature : words.parameter[state.weights] ?? parameterOf(state).symbol;
+export function parameterName(say, state) {
+  return state.weights === "softmax" ? say("label temperature") : say(`number of ${state.weights}`, {}, parameterOf(state).symbol);
 }
 
 /** A temperature as text. */
@@ -95,10 +95,10 @@ export function temperatureText(value) {
   return value === Infinity ? "inf" : String(value);
 }
 
-function writtenTemperature(text, words) {
+function writtenTemperature(text, say) {
   const written = text.trim().toLowerCase();
-  if (["inf", "infinity", "∞", words.uniform].includes(written)) return Infinity;
-  return written === words.hard ? 0 : writtenNumber(text);
+  if (["inf", "infinity", "∞", say("label uniform")].includes(written)) return Infinity;
+  return written === say("label hard") ? 0 : writtenNumber(text);
 }
 
 function temperatureAt(place) {
@@ -111,9 +111,10 @@ function placeOf(temperature) {
   return temperature === Infinity ? ENDS : Math.max(1, Math.min(ENDS - 1, Math.round(MIDDLE + A_DECADE * Math.log10(temperature))));
 }
 
-function problem(words, name, text, value, [low, high], kept) {
-  if (value === null) return words.wrong(name, text.trim(), kept);
-  return words.outside(name, text.trim(), figure(low), high.toLocaleString("en"), kept);
+/** What is wrong with a number that was written, which stays what it was. */
+export function problem(say, name, text, value, [low, high], kept) {
+  const given = { field: name, text: text.trim(), low: typeof low === "string" ? low : figure(low), high: high.toLocaleString("en"), kept };
+  return say(value === null ? "is no number" : "is outside", given);
 }
 
 function select(id, name, options, chosen) {
@@ -121,10 +122,6 @@ function select(id, name, options, chosen) {
   return { element: h("label", {}, name, " ", list), show: (value) => {
     list.value = value;
   } };
-}
-
-function button(id, text, act) {
-  return h("button", { type: "button", "data-id": id, onclick: act }, text);
 }
 
 // `told` takes what was written, or says what is wrong with it.

@@ -65,7 +65,8 @@ export function workedOut(step, column) {
   return `${terms.map((each) => (each.startsWith("-") ? `(${each})` : each)).join(" + ")} = ${result}`;
 }
 
-function filledIn(template, texts) {
+/** A text with its fields, which stand in braces, filled in. */
+export function filledIn(template, texts) {
   return template.replace(/\{(\w+)\}/g, (_, name) => texts[name]);
 }
 

@@ -1,27 +1,25 @@
 // One pair, written out: from the query and the key to the weight, and from the weights to the output of the query.
-import { h, token } from "./dom.js";
+import { h, headedTable, token } from "./dom.js";
 import { figure, figures, formulaOf, workedOut } from "./worked_numbers.js";
 import { scrolled } from "./worked_tables.js";
-import { phraseOf } from "./worked_words.js";
 
 const WRITTEN_OUT = 8;
 const LETTERS = { query: "Wq", key: "Wk", value: "Wv" };
 
 /** The pair of a view: the projections, the steps, and the sum of the values. */
-export function pairView({ data, state, vectors, walks, phrases }) {
-  const { row, column } = state, walk = walks[row], said = (name) => phraseOf(phrases, name);
+export function pairView({ data, state, vectors, walks, say }) {
+  const { row, column } = state, walk = walks[row];
   const steps = walk.allowed.includes(true) ? walk.steps.filter(({ axes }) => !axes.includes("value")) : [];
   const dot = state.kind === "dot" && steps.length ? sumOf(vectors.query[row], vectors.key[column], walk.named("sum").values[column]) : "";
   return [
     ...(dot ? [h("p", { class: "sum" }, "q · k = ", dot)] : []),
     ...(data.form === "projected" ? [["query", row], ["key", column], ["value", column]].map(([name, item]) =>
-      h("p", { class: "projecting" }, projecting(name, item, data, state, vectors, phrases))) : []),
-    steps.length ? scrolled(said("step"), h("table", { class: "written" },
-      h("thead", {}, h("tr", {}, ["step", "formula", "numbers"].map((name) => h("th", { scope: "col" }, said(name))))),
-      h("tbody", {}, steps.map((step) => h("tr", {}, h("th", { scope: "row" }, said(step.name)), h("td", {}, formulaOf(step)),
-        h("td", {}, workedOut(step, column))))))) : null,
-    h("h3", {}, phraseOf(phrases, "outputs", { query: data.queryItems[row] })),
-    outputTable(data, walk, vectors, column, said),
+      h("p", { class: "projecting" }, projecting(name, item, data, state, vectors, say))) : []),
+    steps.length ? scrolled(say("step"), headedTable({ class: "written" }, ["step", "formula", "numbers"].map((name) => say(name)),
+      steps.map((step) => h("tr", {}, h("th", { scope: "row" }, say(step.name)), h("td", {}, formulaOf(step)),
+        h("td", {}, workedOut(step, column)))))) : null,
+    h("h3", {}, say("outputs", { query: data.queryItems[row] })),
+    outputTable(data, walk, vectors, column, say),
   ];
 }
 
@@ -32,19 +30,17 @@ function sumOf(query, key, sum) {
   return `${query.map((x, f) => `${put(x)} x ${put(key[f])}`).join(" + ")} = ${figure(sum)}`;
 }
 
-function projecting(name, item, data, { numbers }, vectors, phrases) {
+function projecting(name, item, data, { numbers }, vectors, say) {
   const matrix = numbers[LETTERS[name]];
   const terms = numbers.X[item].map((x, i) => `${figure(x)} x ${figures(matrix[i])}`);
-  return phraseOf(phrases, "projecting", { letter: name, item: data.items[item],
-    numbers: `${terms.join(" + ")} = ${figures(vectors[name][item])}` });
+  return say("projecting", { letter: name, item: data.items[item], numbers: `${terms.join(" + ")} = ${figures(vectors[name][item])}` });
 }
 
-function outputTable(data, walk, { value }, column, said) {
+function outputTable(data, walk, { value }, column, say) {
   const weighted = walk.named("weighted values").values, last = walk.steps.at(-1);
   const rows = data.items.map((name, j) => h("tr", { class: j === column ? "lit" : "" }, h("th", { scope: "row" }, token(name)),
     h("td", {}, figure(walk.weights[j])), h("td", {}, figures(value[j])), h("td", {}, figures(weighted[j]))));
-  return scrolled(said("output"), h("table", { class: "written" },
-    h("thead", {}, h("tr", {}, ["key", "weight", "value", "weight x value"].map((name) => h("th", { scope: "col" }, said(name))))),
-    h("tbody", {}, rows, h("tr", { class: "total" }, h("th", { scope: "row" }, said("output")), h("td", {}), h("td", {}, formulaOf(last)),
-      h("td", {}, figures(last.values))))));
+  rows.push(h("tr", { class: "total" }, h("th", { scope: "row" }, say("output")), h("td", {}), h("td", {}, formulaOf(last)),
+    h("td", {}, figures(last.values))));
+  return scrolled(say("output"), headedTable({ class: "written" }, ["key", "weight", "value", "weight x value"].map((name) => say(name)), rows));
 }

@@ -1,4 +1,5 @@
 // What is computed and shown: the edited numbers, as the part of the address after #, so that they can be sent as a link.
+import { partsOfHash } from "./address.js";
 import { chosenNumber } from "./worked_formulas.js";
 
 /** Numbers beyond this can't be entered: products of products would overflow. */
@@ -51,7 +52,7 @@ export function withWeights(state, weights) {
   return { ...found, parameter: parameterOf(found)?.values ?? null };
 }
 
-/** Whether a number can be entered into a matrix. */
+/** Whether a number can be entered into a matrix, or as the slope of the position bias. */
 export function isEntry(value) {
   return value !== null && Math.abs(value) <= LARGEST;
 }
@@ -69,11 +70,6 @@ export function isDivisor(value) {
   return value !== null && value >= 1e-6 && value <= LARGEST;
 }
 
-/** Whether a position bias can have this slope. */
-export function isSlope(value) {
-  return value !== null && Math.abs(value) <= LARGEST;
-}
-
 /** What differs from the start: the state without each change, in the order of the page. */
 export function changesOf(state, first) {
   const found = [];
@@ -85,27 +81,21 @@ export function changesOf(state, first) {
       }
     }));
   }
-  if (state.kind !== first.kind) {
-    found.push({ what: "score", before: first.kind, value: state.kind, back: (now) => ({ ...now, kind: first.kind }) });
-  }
-  if (state.divisor !== first.divisor) {
-    found.push({ what: "divisor", before: first.divisor, value: state.divisor, back: (now) => ({ ...now, divisor: first.divisor }) });
-  }
-  if (state.slope !== first.slope) {
-    found.push({ what: "slope", before: first.slope, value: state.slope, back: (now) => ({ ...now, slope: first.slope }) });
-  }
+  const other = (what, field, more = {}) => {
+    const before = first[field], value = state[field];
+    if (value !== before) found.push({ what, before, value, back: (now) => ({ ...now, [field]: before, ...more }) });
+    return value !== before;
+  };
+  other("score", "kind");
+  other("divisor", "divisor");
+  other("slope", "slope");
   state.allowed.forEach((values, row) => values.forEach((value, column) => {
     if (value !== first.allowed[row][column]) {
       found.push({ what: "mask", row, column, before: !value, value, back: (now) => withTurned(now, row, column) });
     }
   }));
-  if (state.weights !== first.weights) {
-    const { weights, parameter } = first;
-    found.push({ what: "weights", before: weights, value: state.weights, back: (now) => ({ ...now, weights, parameter }) });
-  } else if (state.parameter !== first.parameter) {
-    const { parameter } = first;
-    found.push({ what: "parameter", before: parameter, value: state.parameter, back: (now) => ({ ...now, parameter }) });
-  }
+  // Another normaliser has a number of its own.
+  if (!other("weights", "weights", { parameter: first.parameter })) other("parameter", "parameter");
   return found;
 }
 
@@ -117,37 +107,28 @@ export function backToStart(state, first) {
 
 /** The address of a state: what differs from the start. Rows and columns count from 1. */
 export function workedHash(state, first) {
-  const parts = [`lang=${state.lang}`, `query=${state.row + 1}`, `key=${state.column + 1}`], lists = new Map();
-  for (const { what, name, row, column, value } of changesOf(state, first)) {
-    if (what === "number" || what === "mask") {
-      const list = what === "mask" ? "mask" : name, cell = `${row + 1}.${column + 1}`;
-      lists.set(list, [...(lists.get(list) ?? []), what === "mask" ? cell : `${cell}:${value}`]);
-    }
+  const chosen = [`lang=${state.lang}`, `query=${state.row + 1}`, `key=${state.column + 1}`], parts = [], lists = new Map();
+  for (const { what, name = what, row, column, value } of changesOf(state, first)) {
+    const cell = `${row + 1}.${column + 1}`;
+    if (row === undefined) parts.push(`${what}=${value}`);
+    else lists.set(name, [...(lists.get(name) ?? []), what === "mask" ? cell : `${cell}:${value}`]);
+    if (what === "weights" && state.parameter !== null) parts.push(`parameter=${state.parameter}`);
   }
-  for (const [name, cells] of lists) parts.push(`${name}=${cells.join(",")}`);
-  if (state.kind !== first.kind) parts.push(`score=${state.kind}`);
-  if (state.divisor !== first.divisor) parts.push(`divisor=${state.divisor}`);
-  if (state.slope !== first.slope) parts.push(`slope=${state.slope}`);
-  if (state.weights !== first.weights) parts.push(`weights=${state.weights}`);
-  if (state.parameter !== null && (state.weights !== first.weights || state.parameter !== first.parameter)) {
-    parts.push(`parameter=${state.parameter}`);
-  }
-  if (state.exercise) parts.push("exercise=on");
-  return `#${parts.join("&")}`;
+  const cells = [...lists].map(([name, each]) => `${name}=${each.join(",")}`);
+  return `#${[...chosen, ...cells, ...parts, ...(state.exercise ? ["exercise=on"] : [])].join("&")}`;
 }
 
 /** The state that an address names; what it doesn't name, or names wrongly, is as at the start. */
 export function readWorked(hash, first) {
   let found = { ...first }, parameter = null;
-  for (const part of hash.replace(/^#/, "").split("&")) {
-    const at = part.indexOf("="), name = part.slice(0, at), value = part.slice(at + 1);
+  for (const [name, value = ""] of partsOfHash(hash)) {
     if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
     if (name === "exercise") found.exercise = value === "on";
     if (name === "query" && isPlace(value, first.allowed.length)) found.row = Number(value) - 1;
     if (name === "key" && isPlace(value, first.allowed[0].length)) found.column = Number(value) - 1;
     if (name === "score" && scoreKinds(first).includes(value)) found.kind = value;
     if (name === "divisor" && (value === "root" || isDivisor(numberIn(value)))) found.divisor = value === "root" ? value : Number(value);
-    if (name === "slope" && isSlope(numberIn(value))) found.slope = Number(value);
+    if (name === "slope" && isEntry(numberIn(value))) found.slope = Number(value);
     if (name === "weights" && Object.hasOwn(first.formulas.weights, value)) found = withWeights(found, value);
     if (name === "parameter") parameter = value === "Infinity" ? UNIFORM : numberIn(value);
     if (name === "mask" || Object.hasOwn(first.numbers, name)) found = withCells(found, name, value);

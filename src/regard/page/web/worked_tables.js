@@ -1,8 +1,7 @@
 // Tables of numbers: some to edit, some that follow, and those of all pairs, in which a pair is chosen or hidden.
-import { h, token } from "./dom.js";
+import { button, h, headedTable, token } from "./dom.js";
+import { arrowOf, isModified } from "./shell.js";
 import { figure, writtenNumber } from "./worked_numbers.js";
-
-const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /** A table whose numbers are fields. `told` says what is wrong with what was written, or takes it and says nothing. */
 export function editableTable({ name, title, rows, columns, label, told }) {
@@ -68,10 +67,10 @@ export function followingTable({ title, rows, columns }) {
  * there is `shade`; and what stands at the end of a row, if it has a name.
  */
 export function pairTable({ name, title, rows, columns, end, press, move, label, toggles }) {
-  const buttons = rows.map((_, row) => columns.map((_, column) => h("button", { type: "button", class: "plain", "data-id": `${name} ${row} ${column}`,
-    onclick: () => press(row, column), onkeydown: (event) => {
-      const by = ARROWS[event.key];
-      if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+  const buttons = rows.map((_, row) => columns.map((_, column) => button(`${name} ${row} ${column}`, "", () => press(row, column),
+    { class: "plain", onkeydown: (event) => {
+      const by = arrowOf(event);
+      if (!by) return;
       event.preventDefault();
       const next = buttons[row + by[0]]?.[column + by[1]];
       if (!next) return;
@@ -111,9 +110,9 @@ function light(element, [row, column]) {
 }
 
 function framed(title, rows, columns, cells, ...below) {
-  const head = h("tr", {}, h("td", {}), columns.map((each) => h("th", { scope: "col" }, token(each))));
   const body = rows.map((each, row) => h("tr", {}, h("th", { scope: "row" }, token(each)), cells[row]));
-  const table = h("table", { class: "figures" }, h("caption", {}, title), h("thead", {}, head), h("tbody", {}, body));
+  const table = headedTable({ class: "figures" }, columns.map(token), body, h("caption", {}, title));
+  table.querySelector("thead tr").prepend(h("td", {}));
   return h("div", { class: "matrix" }, scrolled(table.caption.textContent, table), below);
 }
 
@@ -137,8 +136,8 @@ const watched = new ResizeObserver((entries) => {
 });
 
 function walkFields(event, fields, row, column) {
-  const by = event.key === "Enter" ? ARROWS.ArrowDown : ARROWS[event.key], { target } = event;
-  if (!by || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing) return;
+  const by = event.key === "Enter" && !isModified(event) ? [1, 0] : arrowOf(event), { target } = event;
+  if (!by || event.shiftKey || event.isComposing) return;
   // Within a number that is being written, left and right move the cursor.
   const { selectionStart: start, selectionEnd: end, value } = target, whole = start === 0 && end === value.length;
   if (by[1] && !whole && !(by[1] < 0 ? end === 0 : start === value.length)) return;

@@ -1,14 +1,14 @@
 // What the tables of the page show: which there are, their numbers, and which of these an edit changed.
-import { formulaOf } from "./worked_numbers.js";
+import { filledIn, formulaOf } from "./worked_numbers.js";
 import { partsOf } from "./worked_state.js";
 import { vectorsOf, walkOf } from "./worked_walk.js";
-import { workedWords } from "./worked_words.js";
 
-/** A state with everything that is computed from it. */
+/** A state with everything that is computed from it; `say` gives the phrase of a name, or else what is said `instead`. */
 export function workedView(data, state) {
   const vectors = vectorsOf(data.form, state.numbers), parts = partsOf(state, data.masked);
   const walks = vectors.query.map((_, row) => walkOf(parts, vectors, row));
-  const view = { data, state, vectors, parts, walks, phrases: data.phrases[state.lang], words: workedWords(state.lang) };
+  const phrases = data.phrases[state.lang], say = (name, fields = {}, instead = name) => filledIn(phrases[name] ?? instead, fields);
+  const view = { data, state, vectors, parts, walks, say };
   view.tables = tablesOf(view);
   view.figures = figuresOf(view);
   return view;

@@ -10,8 +10,7 @@ from regard.attention import Bias, Dot, Relu, Sigmoid, weigh
 from regard.inspection.capture.by_hand.elementwise import AveragedProduct, Weighted
 from regard.inspection.capture.by_hand.fits import are_weights, fits
 from regard.inspection.capture.by_hand.followed import Followed
-from regard.inspection.capture.by_hand.multiplied import as_multiplied
-from regard.inspection.capture.by_hand.product import Product
+from regard.inspection.capture.by_hand.product import Product, as_multiplied
 from regard.inspection.capture.by_hand.rules import AsScores, as_parts
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.functions.scaled_dot_product import leading_axes

@@ -156,32 +156,54 @@ class Followed:
 
 
 def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Followed | None:
-    """What a tensor is after a function; None if it isn't followed further."""
+    """What scores or weights are after a function; None if they aren't followed further.
+
+    Args:
+        func: the function.
+        tensor: the scores or the weights.
+        node: what they are.
+        args, kwargs: the arguments of the function, of which the tensor is one.
+    """
     name = getattr(func, "__name__", "").strip("_")
+    # What does the same to scores and to weights.
     if name in _UNCHANGED:
         return node
     if func in PERMUTATIONS or name in _PERMUTED:
         return _permuted(func, tensor, node, args, kwargs)
-    if name == "linear" or (name in _CONVOLUTIONS and node.at == (-2, -1) and _is_of_size_one(args, kwargs)):
-        return None if name == "linear" and -1 in node.at else node.mixed_between_heads
+    if name == "linear":
+        return None if -1 in node.at else node.mixed_between_heads
+    if name in _CONVOLUTIONS and node.at == (-2, -1) and _is_of_size_one(args, kwargs):
+        return node.mixed_between_heads
     if name == "dropout":
-        training = kwargs.get("training", args[2] if len(args) > 2 else True)
-        probability = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+        probability, training = _given(args, kwargs, 1, "p", 0.5), _given(args, kwargs, 2, "training", True)
         return replace(node, dropout=float(probability)) if training and probability else node
-    other = next((argument for argument in args if argument is not tensor), None)
-    factor = _factor(name, tensor, args, other)
     if node.normaliser:
-        if node.normaliser == "relu" and factor is not None and factor > 0:
-            return replace(node, divisor=node.divisor / factor)
-        return node.unknown
+        return _weights_after(name, tensor, node, args)
+    return _scores_after(func, name, tensor, node, args, kwargs)
+
+
+def _weights_after(name: str, tensor: Tensor, node: Followed, args: tuple[Any, ...]) -> Followed:
+    factor = _factor(name, tensor, args)
+    if node.normaliser == "relu" and factor is not None and factor > 0:
+        return replace(node, divisor=node.divisor / factor)
+    return node.unknown
+
+
+def _scores_after(
+    func: Any, name: str, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Followed | None:
+    # Normalised: they are weights now.
     if getattr(func, "__name__", "") in SOFTMAXES:
         return replace(node, normaliser="softmax") if softmax_axis(tensor, args, kwargs) == node.at[1] else None
     if name in ("relu", "sigmoid"):
         return None if node.origin.is_map else replace(node, normaliser=name)
+    # Capped, scaled, shifted, hidden: they are other scores.
     if name == "tanh" and node.cap is None and not node.added:
         return replace(node, cap=1.0)
     if name in _TIMES | _OVER:
+        factor = _factor(name, tensor, args)
         return node.unknown if factor is None else node.times(factor)
+    other = _other(tensor, args)
     if name in _PLUS | _MINUS and len(args) == 2 and not kwargs and isinstance(other, Tensor | int | float):
         if name in _MINUS and args[0] is not tensor:
             return node.unknown
@@ -194,9 +216,14 @@ def after(func: Any, tensor: Tensor, node: Followed, args: tuple[Any, ...], kwar
     return node.unknown
 
 
+def _given(args: tuple[Any, ...], kwargs: dict[str, Any], place: int, name: str, default: Any = None) -> Any:
+    """An argument that may be given by its place or by its name."""
+    return kwargs.get(name, args[place] if len(args) > place else default)
+
+
 def softmax_axis(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
     """The axis over which a softmax of a tensor sums to 1, counted from the end; None if it isn't given."""
-    axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    axis = _given(args, kwargs, 1, "dim")
     return (axis if axis < 0 else axis - tensor.ndim) if isinstance(axis, int) else None
 
 
@@ -243,7 +270,7 @@ def _permuted(
 
 
 def _is_of_size_one(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    weight = kwargs.get("weight", args[1] if len(args) > 1 else None)
+    weight = _given(args, kwargs, 1, "weight")
     return isinstance(weight, Tensor) and all(size == 1 for size in weight.shape[2:])
 
 
@@ -265,8 +292,8 @@ def _hidden(
 ) -> tuple[Tensor | None, float | None]:
     """Which scores are replaced, and by which number; both None unless it is a low one, which hides them."""
     if name == "masked_fill":
-        hidden = kwargs.get("mask", args[1] if len(args) > 1 else None)
-        value = _number(kwargs.get("value", args[2] if len(args) > 2 else None))
+        hidden = _given(args, kwargs, 1, "mask")
+        value = _number(_given(args, kwargs, 2, "value"))
     else:
         condition, if_true, if_false = (*args, None, None, None)[:3]
         if not isinstance(condition, Tensor):
@@ -275,9 +302,14 @@ def _hidden(
     return (hidden, value) if isinstance(hidden, Tensor) and value is not None and value < -1e3 else (None, None)
 
 
-def _factor(name: str, tensor: Tensor, args: tuple[Any, ...], other: Any) -> float | None:
+def _other(tensor: Tensor, args: tuple[Any, ...]) -> Any:
+    """The first argument that isn't the tensor."""
+    return next((argument for argument in args if argument is not tensor), None)
+
+
+def _factor(name: str, tensor: Tensor, args: tuple[Any, ...]) -> float | None:
     """The number by which a function multiplies a tensor; None if it doesn't multiply it by one, or by 0."""
-    if name not in _TIMES | _OVER or not (number := _number(other)):
+    if name not in _TIMES | _OVER or not (number := _number(_other(tensor, args))):
         return None
     if name in _TIMES:
         return number

@@ -79,7 +79,7 @@ def read(
         # PyTorch takes the mask for a mere hint then, and counts from the first key, so that it hides added ones.
         parts: dict[str, Any] = {"mask": first_causal(length, keys.shape[2], keys.device)}
     else:
-        parts = _masks(attn_mask, key_padding_mask, batch, num_heads, length, keys.shape[2], added)
+        parts = _masks(attn_mask, key_padding_mask, (batch, num_heads), length, keys.shape[2], added)
     parts["score"] = Dot(1 / math.sqrt(size))
 
     def returned(outputs: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -111,15 +111,18 @@ def read(
 
 
 def _masks(
-    table: Tensor | None, padding: Tensor | None, batch: int, heads: int, queries: int, keys: int, added: int
+    table: Tensor | None, padding: Tensor | None, items: tuple[int, int], queries: int, keys: int, added: int
 ) -> dict[str, Any]:
-    """The parts of PyTorch's two masks, in which True hides and a float is added; added keys may be seen by all."""
+    """The parts of PyTorch's two masks, in which True hides and a float is added; added keys may be seen by all.
+
+    `items` are how many items and heads there are.
+    """
     tables = []
     if table is not None:
         # (batch x head query key) or (query key)
-        tables.append(table.unflatten(0, (batch, heads)) if table.ndim == 3 else table.view(1, 1, *table.shape))
+        tables.append(table.unflatten(0, items) if table.ndim == 3 else table.view(1, 1, *table.shape))
     if padding is not None:
-        tables.append(padding.view(batch, 1, 1, -1))
+        tables.append(padding.view(items[0], 1, 1, -1))
     parts: dict[str, Any] = {"mask": None}
     if not tables:
         return parts
@@ -127,7 +130,7 @@ def _masks(
         # Each by itself: a mask and the padding are rules, and both together would be a table of all items.
         for each in tables:
             shown = functional.pad(~each, (0, added), value=True)
-            found = table_parts(shown, (batch, heads), queries, keys)["mask"]
+            found = table_parts(shown, items, queries, keys)["mask"]
             parts["mask"] = (
                 found if parts["mask"] is None else parts["mask"] if found is None else parts["mask"] & found
             )
@@ -137,4 +140,4 @@ def _masks(
         if each.dtype == torch.bool:
             each = torch.zeros(each.shape, device=each.device).masked_fill(each, -torch.inf)
         added_up = added_up + each
-    return table_parts(functional.pad(added_up, (0, added)), (batch, heads), queries, keys)
+    return table_parts(functional.pad(added_up, (0, added)), items, queries, keys)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention import Causal, Dot
-from regard.inspection.capture.by_hand.multiplied import as_multiplied
+from regard.inspection.capture.by_hand.product import as_multiplied
 from regard.inspection.capture.by_hand.rules import KeyIntervals, as_parts, mask_rule
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.packed_heads import packed_heads
