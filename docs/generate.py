@@ -13,7 +13,8 @@ NAME is one of
 - `output`, what the Python block above it prints, the blocks of the document run in order,
 - `learned`, the same of a block that trains, and `here: COMMAND`, a command's output in the folder of those blocks, in
   its turn: as weights learned on another machine differ, only the words must be the same,
-- `parts`, `combinations`, `input positions`: tables of the operator's parts; `approximations`: of those of attention,
+- `parts`, `combinations`, `input positions`: tables of the operator's parts; `every engine`: of what computes them;
+  `approximations`: of those of attention,
 - `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
 - `kinds: NAME`, a table of the kinds of tasks or of sources, of docs/kind_tables.py,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
@@ -133,6 +134,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "parts": lambda _: part_tables.parts(),
     "combinations": lambda _: part_tables.combinations(),
     "input positions": lambda _: part_tables.input_positions(),
+    "every engine": lambda _: part_tables.engines(),
     "approximations": lambda _: part_tables.approximations(),
     "notes": note_tables.table,
     "kinds": kind_tables.table,

@@ -18,7 +18,7 @@ from regard.attention.request import Request
 from regard.modules import APPROXIMATIONS
 from regard.modules.make_part import make_part
 
-__all__ = ["approximations", "combinations", "engines_of", "input_positions", "page", "parts"]
+__all__ = ["approximations", "combinations", "engines", "engines_of", "input_positions", "page", "parts"]
 
 KINDS: dict[str, Mapping[str, Any]] = {
     "score": attention.SCORES,
@@ -80,6 +80,12 @@ def approximations() -> str:
         causal = "yes" if made.causal else "no"
         lines.append(f"| `{name}` | `{made.__name__}` | {_first_line(made)} | {size} | {causal} |")
     return "\n".join(lines) + "\n"
+
+
+def engines() -> str:
+    """Every engine with the first line of its documentation."""
+    lines = [f"| `{name}` | {_first_line(module).rstrip('.')} |" for name, module in ENGINES.items()]
+    return "\n".join(["| engine | what it is |", "| --- | --- |", *lines]) + "\n"
 
 
 def combinations() -> str:

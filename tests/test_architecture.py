@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -108,24 +109,20 @@ def test_type_checkers_see_the_names_that_are_imported_when_they_are_used(path):
     assert seen.keys() == package._places.keys()
 
 
-BUILT_ON = {"fused": {"blocked", "triton"}, "banded": {"blocked", "fused"}, "jit": {"blocked"}, "triton": {"blocked"}}
-
-
-def test_engines_do_not_import_the_definition_or_each_other():
-    """`banded` hands its blocks to the kernel of `fused`, `jit` walks the tiles of `blocked`, whose gradient the first
-    two take where PyTorch's would be wrong (on a GPU, `fused` takes that of `triton`), and `triton` counts them; no
-    others."""
-    engines = SOURCE / "attention" / "engines"
-    names = {path.stem for path in engines.iterdir() if path.stem not in ("__init__", "__pycache__")}
+def test_engines_do_not_import_the_definition_nor_each_other_in_a_circle():
+    """What an engine builds on has been judged without it; `dense` judges them all."""
+    folder = SOURCE / "attention" / "engines"
+    names = {path.stem for path in folder.iterdir() if path.stem not in ("__init__", "__pycache__")}
     assert names == set(ENGINES)
-    for path in engines.rglob("*.py"):
-        own = path.relative_to(engines).parts[0].removesuffix(".py")
-        if own == "__init__":
-            continue
+    built_on: dict[str, set[str]] = {name: set() for name in names}
+    for path in folder.rglob("*.py"):
+        own = path.relative_to(folder).parts[0].removesuffix(".py")
         text = path.read_text(encoding="utf-8")
-        for other in names - {own} - BUILT_ON.get(own, set()):
-            assert f"engines.{other}" not in text, f"{path} imports {other}"
-            assert not re.search(rf"engines import [a-z, ]*\b{other}\b", text), f"{path} imports {other}"
+        for other in names - {own} if own in names else ():
+            if f"engines.{other}" in text or re.search(rf"engines import [a-z, ]*\b{other}\b", text):
+                built_on[own].add(other)
+    assert not any("dense" in others for others in built_on.values()), built_on
+    TopologicalSorter(built_on).prepare()  # raises CycleError
 
 
 PRIVATE = re.compile(r"\btorch(?:\.\w+)*\._[A-Za-z]\w*|\bforward_ad\._\w+|\b_dynamo_\w+")

@@ -175,7 +175,7 @@ def beside(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
 @pytest.mark.parametrize("call", ["causal", "own function, hard", "documents, relu"])
 def test_tiles_of_other_sizes(call, monkeypatch):
     cut(monkeypatch, forward=(32, 16), queries=(16, 32), keys=(32, 16))
-    monkeypatch.setattr(summary_launch(), "tiling_of", launch().tiling_of)
+    monkeypatch.setattr(summaries(), "tiling_of", launch().tiling_of)
     hold_to_blocked(*pair(33, 35), **CALLS[call](33, 35), top=3, pool=4)
 
 
@@ -183,8 +183,8 @@ def launch() -> Any:
     return importlib.import_module("regard.attention.engines.triton.launch")
 
 
-def summary_launch() -> Any:
-    return importlib.import_module("regard.attention.engines.triton.summary_launch")
+def summaries() -> Any:
+    return importlib.import_module("regard.attention.engines.triton.summaries")
 
 
 @pytest.mark.parametrize("weights", ["relu", "sigmoid"])

@@ -8,7 +8,7 @@ from torch import nn
 from regard.attention import WEIGHTS, attend
 from regard.cli.main import main
 from regard.inspection import LayerRecord, Record, Seen, SeenLayer, save_record, watch
-from regard.inspection.steps import EXAMPLES
+from regard.inspection.steps import EXAMPLES, STEP_SCORES
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +41,11 @@ def test_the_help_names_every_example(capsys):
     assert main(["steps", "--help"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in EXAMPLES)
-    assert all(name in out for name in WEIGHTS)
+    assert all(name in out for name in (*STEP_SCORES, *WEIGHTS))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive", "cosine"])
+@pytest.mark.parametrize("score", STEP_SCORES)
 def test_json_ends_in_the_output(capsys, score, weights):
     assert main(["steps", "--score", score, "--weights", weights, "--causal", "--query", "2", "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)

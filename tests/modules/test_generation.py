@@ -10,10 +10,9 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.modules.guide import Guide
-from regard.modules.seq2seq.generation import Generated, beam_search, greedy
+from regard.modules.seq2seq.generation import Generated, beam_search, block_repeated_ngrams, greedy
 from regard.modules.seq2seq.generation_config import GenerationConfig
 from regard.modules.seq2seq.recurrent_seq2seq import AttentionSeq2Seq, RecurrentSeq2Seq
-from regard.modules.seq2seq.repetition import block_repeated_ngrams
 from regard.modules.seq2seq.seq2seq import Memory, Seq2Seq
 from regard.modules.seq2seq.transformer_seq2seq import TransformerSeq2Seq
 from regard.special_ids import END, PADDING, START

@@ -95,8 +95,8 @@ def attend(
         position: how distance matters: None, or a part such as `Relative(head_size)`.
         dropout: the fraction of weights set to zero; the rest is scaled up. Keyed by `seed` and absolute position.
         seed: the same seed gives the same dropout, on every engine and device. None draws one from torch's generator.
-        engine: "auto" (the fastest that can, never quadratic memory), "fused", "banded", "jit", "triton", "blocked" or
-            "dense".
+        engine: "auto" (the fastest that can, never quadratic memory), or the name of one, such as "blocked" (it takes
+            every part) or "dense" (the definition).
         log_sums: whether to return log sum_j exp(s(q_i, k_j) / T) of each query i too, by which outputs over several
             sets of keys are merged; T is the temperature. For softmax only.
 

@@ -1,6 +1,7 @@
 """Checks of a part's parameters: numbers, counts, tensors of a given form."""
 
 import inspect
+import math
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from regard.errors import ArgumentError
 __all__ = [
     "check_count",
     "check_heads",
+    "check_non_negative",
     "check_number",
     "check_per_head",
     "check_takes",
@@ -38,6 +40,23 @@ def check_number(name: str, value: Any, instead: str = "") -> None:
         raise ArgumentError(f"`{name}` must be a number, but is a tensor {tuple(value.shape)}. {instead}".rstrip())
     if not _is_number(value):
         raise ArgumentError(f"`{name}` must be a number, but is {value!r:.60}.")
+
+
+def check_non_negative(name: str, value: Any) -> None:
+    """Check that an argument is a finite number, 0 or more.
+
+    Raises:
+        ArgumentError: it isn't a number, or it is negative, infinite or NaN.
+
+    Example:
+        >>> check_non_negative("weight", -1.0)
+        Traceback (most recent call last):
+            ...
+        regard.errors.ArgumentError: `weight` must be a number, 0 or more, but is -1.0.
+    """
+    check_number(name, value)
+    if not 0 <= value < math.inf:
+        raise ArgumentError(f"`{name}` must be a number, 0 or more, but is {value}.")
 
 
 def check_count(name: str, value: Any, meaning: str, least: int = 1) -> None:

@@ -9,8 +9,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from regard.attention import Learned
-from regard.attention.validation import check_count
-from regard.modules.validation import check_non_negative
+from regard.attention.validation import check_count, check_non_negative
 
 __all__ = ["check_limits", "inference_mode", "maximum_lengths", "maximum_positions"]
 

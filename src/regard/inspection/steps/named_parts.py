@@ -3,8 +3,6 @@
 import math
 from typing import Any
 
-from torch import nn
-
 from regard.attention.scores import SCORES
 from regard.attention.weights import WEIGHTS, Hard, Softmax
 from regard.errors import ArgumentError, UnknownNameError
@@ -12,12 +10,8 @@ from regard.inspection.steps.matrices import Matrices
 
 __all__ = ["STEP_SCORES", "named_parts"]
 
-# A score with parameters only if it says what it is without training.
-STEP_SCORES = tuple(
-    name
-    for name, made in SCORES.items()
-    if hasattr(made, "plain") or not (isinstance(made, type) and issubclass(made, nn.Module))
-)
+# Of a score with parameters, `plain` says what it is without training.
+STEP_SCORES = tuple(name for name, made in SCORES.items() if hasattr(made, "plain") or hasattr(made, "steps"))
 
 
 def named_parts(
@@ -27,7 +21,7 @@ def named_parts(
 
     Args:
         matrices: query, key and value.
-        score: "dot", "scaled_dot", "additive" with a vector of ones, or "cosine".
+        score: one of `STEP_SCORES`; "additive" has a vector of ones.
         weights: the name of a normaliser.
         temperature: that of softmax, 0 or more; with 0 the largest score has all the weight, with infinity all weights
             are equal.

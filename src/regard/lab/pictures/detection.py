@@ -9,13 +9,12 @@ import torch
 from jaxtyping import Num
 from torch import Tensor, nn
 
-from regard.attention.validation import check_count
+from regard.attention.validation import check_count, check_non_negative
 from regard.errors import DivergedError, UnknownNameError
 from regard.lab.pictures.average_precision import Detections, average_precision
 from regard.lab.pictures.detectors import DETECTORS
 from regard.lab.pictures.digit_canvases import Canvases, mnist_canvases
 from regard.modules import Objects, iou
-from regard.modules.validation import check_non_negative
 from regard.progress import progress_over
 from regard.tasks.training.compute import choose_accelerator
 

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
+from regard.attention.validation import check_count, check_non_negative
 from regard.errors import ArgumentError
 from regard.modules.inference import check_limits
-from regard.modules.seq2seq.repetition import check_ngram_size
-from regard.modules.validation import check_non_negative
 
 __all__ = ["MOST_LENGTH_PENALTY", "GenerationConfig"]
 
@@ -43,7 +42,8 @@ class GenerationConfig:
             raise ArgumentError(
                 f"`length_penalty` must be at most {MOST_LENGTH_PENALTY:g}, but is {self.length_penalty}."
             )
-        check_ngram_size(self.no_repeat_ngram_size)
+        size = self.no_repeat_ngram_size
+        check_count("no_repeat_ngram_size", size, "the length of the n-grams that may not repeat", least=0)
         check_limits(self.longest, self.spare)
 
     def score(self, log_probability: float, length: int) -> float:

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
+from regard.attention.validation import check_non_negative
 from regard.modules.inference import inference_mode, maximum_lengths
 from regard.modules.seq2seq.ctc import pad_ids
 from regard.modules.seq2seq.generation import Generated, log_probabilities
 from regard.modules.seq2seq.generation_config import GenerationConfig
 from regard.modules.seq2seq.seq2seq import Memory, Seq2Seq, checked_memory
-from regard.modules.validation import check_non_negative
 from regard.special_ids import END, PADDING, START
 
 __all__ = ["rescore"]

@@ -10,10 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from regard.attention.validation import check_number, check_tensor, integer_tensor
+from regard.attention.validation import check_non_negative, check_number, check_tensor, integer_tensor
 from regard.errors import ArgumentError
 from regard.extras import require
-from regard.modules.validation import check_non_negative
 from regard.modules.vision.boxes import generalised_iou
 
 __all__ = ["Matches", "Objects", "SetLoss", "match_sets"]

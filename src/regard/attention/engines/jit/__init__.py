@@ -66,7 +66,7 @@ def takes_edges(request: Request) -> bool:
     """Whether the kernel along edges can run this request."""
     if request.edges is None or request.parts.log_sums or missing() is not None:
         return False
-    return _module("edge_engine").refuse(request) is None
+    return _module("edge_attention").refuse(request) is None
 
 
 def seconds(request: Request) -> float:
@@ -105,15 +105,15 @@ def _edge_lists(mask: Mask, sizes: Sizes) -> int:
 def forward(request: Request) -> Tensor:
     """The output, (batch, head, query, value). `request`: with heads equal."""
     if takes_edges(request):
-        return _module("edge_engine").forward(request.reduced()[0])
+        return _module("edge_attention").forward(request.reduced()[0])
     return blocked.forward(request, compiled_parts=_module("compiled_parts"))
 
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:
     """The gradients of query, key, value and the operands of the parts."""
     if takes_edges(request) and request.safe_with(grad_output):
-        edge_engine = _module("edge_engine")
-        return vjp_through_reduction(request, lambda reduced, unreduced: edge_engine.backward(reduced, grad_output))
+        edge_attention = _module("edge_attention")
+        return vjp_through_reduction(request, lambda reduced, unreduced: edge_attention.backward(reduced, grad_output))
     return blocked.backward(request, grad_output, compiled_parts=_module("compiled_parts"))
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.engines.jit.compiling import compiled, parallel_for, scalar, threads
-from regard.attention.engines.jit.exponential import hyperbolic_tangent, reciprocal
+from regard.attention.engines.jit.elementary import hyperbolic_tangent, reciprocal
 
 __all__ = ["Activation", "scores", "vjp"]
 

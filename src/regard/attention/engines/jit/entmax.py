@@ -19,7 +19,7 @@ from llvmlite import ir
 from torch import Tensor
 
 from regard.attention.engines.jit.compiling import compiled, intrinsic, parallel_for, threads
-from regard.attention.engines.jit.exponential import power
+from regard.attention.engines.jit.elementary import power
 
 __all__ = ["entmax", "entmax_row", "entmax_vjp_row", "maximum", "vjp"]
 

@@ -13,7 +13,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin, models, register_model
 
 from regard.attention.engines.jit.compiling import intrinsic
-from regard.attention.engines.jit.exponential import build_exponential, constant
+from regard.attention.engines.jit.elementary import build_exponential, constant
 
 __all__ = [
     "SIMD_WIDTH",

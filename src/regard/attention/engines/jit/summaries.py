@@ -8,8 +8,8 @@ from numba.extending import intrinsic
 
 from regard.attention.engines.blocked.summaries import TileSummary, WeightsTile, seen
 from regard.attention.engines.jit.compiling import compiled, parallel_for, threads
+from regard.attention.engines.jit.elementary import logarithm
 from regard.attention.engines.jit.entmax import maximum
-from regard.attention.engines.jit.logarithm import logarithm
 from regard.attention.engines.jit.simd import SIMD_WIDTH, broadcast, load
 
 __all__ = ["summarise_tile"]

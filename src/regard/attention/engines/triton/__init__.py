@@ -224,7 +224,7 @@ def forward(request: Request) -> Tensor:
 def summarise(request: Request, top: int, pool: int, selected: Tensor | None) -> dict[str, Tensor]:
     """The fields of a `Summary` of the weights, each (batch, head, ...)."""
     with on_device_of(request.query):
-        return _module("summary_launch").summarise(request, top, pool, selected)
+        return _module("summaries").summarise(request, top, pool, selected)
 
 
 def backward(request: Request, grad_output: Tensor) -> Gradients:

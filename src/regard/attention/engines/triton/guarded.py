@@ -102,7 +102,7 @@ def _replace_output(
     batch, heads, queries, _ = query.shape
     rows = query.new_empty(2, batch, heads, queries, dtype=found.wide)
     size = tiling_of(found, query, value, "forward")
-    call = call_of(found, query, key, value, (query, key), ())._replace(guard=norms, into=output.stride()[:3])
+    call = call_of(found, (query, key, value), (query, key), ())._replace(guard=norms, into=output.stride()[:3])
     outputs.forward[(triton.cdiv(queries, size.rows) * batch * heads, 1)](
         call,
         output,
@@ -131,7 +131,7 @@ def _replace_gradients(
     mean, nothing = torch.empty_like(highest), highest
     size, size_of_keys = (tiling_of(found, query, value, kernel) for kernel in ("queries", "keys"))
     strides = [stride for grad in grads for stride in grad.stride()[:3]]
-    call = call_of(found, query, key, value, (query, key), (), grad_output)._replace(guard=norms)
+    call = call_of(found, (query, key, value), (query, key), (), grad_output)._replace(guard=norms)
     kind = kind_of(found, size, query, value)._replace(guarded=guarded)
     gradients.backward_of_queries[(triton.cdiv(queries, size.rows) * batch * heads,)](
         call._replace(into=tuple(strides)),

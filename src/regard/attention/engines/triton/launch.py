@@ -5,7 +5,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -90,7 +90,7 @@ def forward(request: Request, *, saves: bool) -> tuple[Tensor, ...]:
     if splits > 1:
         part = query.new_empty(splits, batch * heads, queries, width, dtype=wide)
         parts = (part, part, *(query.new_empty(splits, batch * heads, queries, dtype=wide) for _ in range(2)))
-    call, kind = call_of(found, query, key, value, unreduced, limits), kind_of(found, size, query, value)
+    call, kind = call_of(found, (query, key, value), unreduced, limits), kind_of(found, size, query, value)
     saves_whole = whole is not output
     for share in slabs_of(found, call, size):
         grid = triton.cdiv(share.last_row - share.first_row, size.rows) * batch * heads, splits
@@ -179,9 +179,7 @@ def _backward(
     programs = heads * triton.cdiv(queries, size.rows), key.shape[1] * triton.cdiv(keys, size_of_keys.columns)
     call = call_of(
         found,
-        query,
-        key,
-        value,
+        (query, key, value),
         unreduced,
         limits,
         grad_output,
@@ -263,17 +261,15 @@ def _backward(
     if kind.additive != _NONE:
         grad_query, grad_key = (sums[:, :, :features].mT.contiguous() for sums in (grad_query, grad_key))
         of_score = [_by_feature(of_vector.sum((0, 3))[:, :features], operands(request.parts.score)[0])]
-    of_position, unreduced_query = _of_position(
-        found,
-        unreduced[0],
-        grad_output,
-        grad_products,
-        grad_pairs,
-        of_table,
-        of_slopes,
-        of_bias_number,
-        sums[0] if sums else None,
+    sums_of_position = _PositionSums(
+        products=grad_products,
+        pairs=grad_pairs,
+        table=of_table,
+        slopes=of_slopes,
+        number=of_bias_number,
+        weights=sums[0] if sums else None,
     )
+    of_position, unreduced_query = _of_position(found, unreduced[0], grad_output, sums_of_position)
     if unreduced_query is not None and unreduced[0] is request.query:
         grad_query, unreduced_query = grad_query + unreduced_query, None
     return ReducedGradients(
@@ -290,16 +286,18 @@ def _backward(
 
 def call_of(
     found: Problem,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    three: tuple[Tensor, Tensor, Tensor],
     unreduced: tuple[Tensor, Tensor],
     limits: Tensor | tuple[Tensor, ...],
     grad_output: Tensor | None = None,
     *,
     scratch: int = 1,
 ) -> Call:
-    """The operands of all launches of a request; its rows, and a mask that is a table, come with the launch."""
+    """The operands of all launches of a request; its rows, and a mask that is a table, come with the launch.
+
+    three: query, key and value, as a kernel can read them.
+    """
+    query, key, value = three
     normaliser, queries = found.normaliser, query.shape[2]
     return Call(
         query,
@@ -568,16 +566,19 @@ def gradient_of_normaliser(found: Problem, sums: Tensor) -> Gradients:
     return own
 
 
+class _PositionSums(NamedTuple):
+    """What the kernels find of a position scheme's gradient, by what it is computed with; of no matter without such."""
+
+    products: Tensor  # with a table of relative keys, by distance
+    pairs: Tensor  # of a bias by pairs
+    table: Tensor  # by bucket
+    slopes: Tensor
+    number: Tensor  # of a user's piece
+    weights: Tensor | None  # by distance, for relative values
+
+
 def _of_position(
-    found: Problem,
-    query: Tensor,
-    grad_output: Tensor,
-    grad_products: Tensor,
-    grad_pairs: Tensor,
-    of_table: Tensor,
-    of_slopes: Tensor,
-    of_bias_number: Tensor,
-    sums: Tensor | None,
+    found: Problem, query: Tensor, grad_output: Tensor, sums: _PositionSums
 ) -> tuple[Gradients, Tensor | None]:
     """The gradients of the position's operands, and of the query that it sees."""
     position, wide = found.request.parts.position, found.wide
@@ -587,23 +588,25 @@ def _of_position(
     for scheme in schemes(position):
         if type(scheme) is RelativeKeys:
             scale = 1.0 / math.sqrt(max(query.shape[-1], 1))
-            of_query = grad_products @ (scheme.table.to(wide) * scale)
-            seen = without_idle(query.to(wide), grad_products)
-            grads[id(scheme.table)] = _to_table(grad_products.mT @ (seen * scale), scheme.table)
-        elif type(scheme) is RelativeValues and sums is not None:
-            grads[id(scheme.table)] = _to_table(sums.mT @ without_idle(grad_output.to(wide), sums), scheme.table)
+            of_query = sums.products @ (scheme.table.to(wide) * scale)
+            seen = without_idle(query.to(wide), sums.products)
+            grads[id(scheme.table)] = _to_table(sums.products.mT @ (seen * scale), scheme.table)
+        elif type(scheme) is RelativeValues and sums.weights is not None:
+            grads[id(scheme.table)] = _to_table(
+                sums.weights.mT @ without_idle(grad_output.to(wide), sums.weights), scheme.table
+            )
         elif type(scheme) is Bias:
-            grads[id(scheme.table)] = grad_pairs.view(scheme.table.shape)
+            grads[id(scheme.table)] = sums.pairs.view(scheme.table.shape)
         elif type(scheme) is Buckets:
-            by_head = of_table.sum(1).unflatten(0, (-1, found.heads)).sum(0)[:, : found.bucket_count]
+            by_head = sums.table.sum(1).unflatten(0, (-1, found.heads)).sum(0)[:, : found.bucket_count]
             grads[id(scheme.table)] = by_head if scheme.table.ndim == 2 else by_head.sum(0)
         elif type(scheme) is Slopes:
-            grads[id(scheme.slopes)] = _by_head(of_slopes, scheme.slopes)
+            grads[id(scheme.slopes)] = _by_head(sums.slopes, scheme.slopes)
     piece = found.bias_piece
     if piece is not None and piece.of_number is not None:
         for trained in piece.numbers[:1]:
             if isinstance(trained, Tensor):
-                grads[id(trained)] = _by_head(of_bias_number, trained)
+                grads[id(trained)] = _by_head(sums.number, trained)
     return [grads.get(id(operand)) for operand in found_operands], of_query
 
 

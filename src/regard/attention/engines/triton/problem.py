@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.engines.triton import normalisers, positions, scores, tiles
+from regard.attention.engines.triton import normalisers, scores, tiles
 from regard.attention.engines.triton.edges import graph_of
-from regard.attention.engines.triton.kept import kept_intervals, stream_of
 from regard.attention.masks import Causal, Dense, Mask, Window, allows
+from regard.attention.pairs.row_intervals import kept_intervals, stream_of
 from regard.attention.parts import operands
 from regard.attention.pieces import MaskPiece, PositionPiece, ScorePiece, piece_of
 from regard.attention.positions import Bias, Both, Position
@@ -197,7 +197,7 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
             table = scheme.table[(None,) * (4 - scheme.table.ndim)]
             strides = [0 if size == 1 else stride for size, stride in zip(table.shape, table.stride(), strict=True)]
             found.bias = table
-            found.others = (*found.others, positions.pair_bias)
+            found.others = (*found.others, scores.pair_bias)
             found.other_operands = (*found.other_operands, (table, *strides))
         elif type(scheme) is GuidedBias:
             lengths = [
@@ -205,7 +205,7 @@ def problem(reduced: Request, narrow: torch.dtype) -> Problem:
                 for own, most in ((sizes.query_lengths, queries), (sizes.key_lengths, keys))
             ]
             strength = torch.full((1,), -0.5 / scheme.width**2, dtype=found.wide, device=device)
-            found.others = (*found.others, positions.guided)
+            found.others = (*found.others, scores.guided)
             found.other_operands = (*found.other_operands, (strength, *lengths))
     if biases:
         reach = queries + keys

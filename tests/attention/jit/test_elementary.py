@@ -1,10 +1,10 @@
-"""exp, tanh, powers and reciprocals against NumPy in extended precision."""
+"""exp, log, tanh, powers and reciprocals against NumPy in extended precision."""
 
 import numpy as np
 import pytest
 
 from regard.attention.engines.jit.compiling import compiled
-from regard.attention.engines.jit.exponential import exponential, hyperbolic_tangent, power, reciprocal
+from regard.attention.engines.jit.elementary import exponential, hyperbolic_tangent, logarithm, power, reciprocal
 
 
 @compiled(cache=False)
@@ -73,3 +73,37 @@ def test_power(exponent):
     true = x.astype(np.longdouble) ** exponent
     shown = true > 1e-290
     assert np.abs(result / true - 1)[shown].max() <= 1e-12
+
+
+@compiled(cache=False)
+def logarithms(x, result):
+    for i in range(x.size):
+        result[i] = logarithm(x[i])
+
+
+def log_of(x):
+    result = np.empty_like(x)
+    logarithms(x, result)
+    return result
+
+
+@pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -87), (np.float64, -708)])
+def test_logarithm(dtype, lowest):
+    x = np.exp(np.linspace(lowest, 88, 100_003)).astype(dtype)
+    true = np.log(x.astype(np.longdouble))
+    assert (np.abs(log_of(x) - true) <= 2 * np.finfo(dtype).eps * np.maximum(np.abs(true), 0.5)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logarithm_near_one(dtype):
+    x = (1 + np.linspace(-1e-3, 1e-3, 10_007)).astype(dtype)
+    true = np.log(x.astype(np.longdouble))
+    assert (np.abs(log_of(x) - true) <= 2 * np.finfo(dtype).eps * np.abs(true)).all()
+    assert (log_of(np.ones(3, dtype)) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zero_times_its_logarithm_is_zero(dtype):
+    x = np.array([0.0, np.finfo(dtype).smallest_subnormal], dtype)
+    assert np.isfinite(log_of(x)).all()
+    assert np.abs(x * log_of(x)).max() < 1e-40

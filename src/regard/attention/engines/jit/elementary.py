@@ -1,5 +1,4 @@
-"""exp, tanh and powers as sequences of multiply-adds, so that loops over them are vectorised: Numba brings no vector
-math library."""
+"""exp, log, tanh and powers by multiply-adds, so that loops over them are vectorised: Numba brings no vector math."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +8,8 @@ from llvmlite import ir
 from numba.core import types
 
 from regard.attention.engines.jit.compiling import compiled, intrinsic
-from regard.attention.engines.jit.logarithm import logarithm
 
-__all__ = ["build_exponential", "constant", "exponential", "hyperbolic_tangent", "power", "reciprocal"]
+__all__ = ["build_exponential", "constant", "exponential", "hyperbolic_tangent", "logarithm", "power", "reciprocal"]
 
 
 @dataclass(frozen=True)
@@ -22,14 +20,28 @@ class _Width:
     fraction: int
     lowest: float
     highest: float
-    terms: int
+    terms: int  # of the series of exp
     ln2_high: float  # has so few bits that its product with an integer is exact
     ln2_low: float
+    root: int  # the bits of sqrt(1/2)
+    magic: int  # the bits of 1.5 * 2^fraction
+    terms_of_log: int
 
 
 _WIDTHS = {
-    types.float32: _Width(32, 23, -87.0, 88.0, 7, 0.693359375, -2.1219444005469058e-4),
-    types.float64: _Width(64, 52, -708.0, 709.0, 13, 0.6931471803691238, 1.9082149292705877e-10),
+    types.float32: _Width(32, 23, -87.0, 88.0, 7, 0.693359375, -2.1219444005469058e-4, 0x3F3504F3, 0x4B400000, 5),
+    types.float64: _Width(
+        64,
+        52,
+        -708.0,
+        709.0,
+        13,
+        0.6931471803691238,
+        1.9082149292705877e-10,
+        0x3FE6A09E667F3BCD,
+        0x4338000000000000,
+        11,
+    ),
 }
 
 
@@ -85,6 +97,40 @@ def exponential(typing_context, x):
 
 
 @intrinsic
+def logarithm(typing_context, x):
+    """In compiled code: log(x) for a normal number x > 0; a finite number for any other x, so that 0 log 0 is 0.
+
+    log(2^n m) = n log 2 + log(m) with m from sqrt(1/2) to sqrt(2), and log(m) = 2 (s + s^3 / 3 + s^5 / 5 + ...) with
+    s = (m - 1) / (m + 1). Each instruction has flags of its own, instead of Numba's, as in `exponential`.
+    """
+
+    def generate(context, builder, signature, values):
+        width, number = _WIDTHS[x], values[0].type
+        integer = ir.IntType(width.bits)
+
+        def times(a: Any, b: Any) -> Any:
+            return builder.fmul(a, b, flags=("contract",))
+
+        def plus(a: Any, b: Any) -> Any:
+            return builder.fadd(a, b, flags=("contract",))
+
+        bits = builder.bitcast(values[0], integer)
+        exponent = builder.ashr(builder.sub(bits, integer(width.root)), integer(width.fraction))
+        rest = builder.bitcast(builder.sub(bits, builder.shl(exponent, integer(width.fraction))), number)
+        # An integer added to the bits of 1.5 * 2^fraction adds itself to the number: a conversion that vectorises.
+        shifted = builder.bitcast(builder.add(exponent, integer(width.magic)), number)
+        count = plus(shifted, number(-1.5 * 2.0**width.fraction))
+        ratio = builder.fdiv(plus(rest, number(-1.0)), plus(rest, number(1.0)), flags=("contract",))
+        square = times(ratio, ratio)
+        series = number(2.0 / (2 * width.terms_of_log - 1))
+        for term in reversed(range(width.terms_of_log - 1)):
+            series = plus(times(series, square), number(2.0 / (2 * term + 1)))
+        return plus(times(series, ratio), times(count, number(math.log(2))))
+
+    return x(x), generate
+
+
+@intrinsic
 def reciprocal(typing_context, x):
     """In compiled code: 1 / x for x from 1 to 2^125, exact to rounding; for float32 by multiply-adds only.
 
@@ -125,4 +171,4 @@ def hyperbolic_tangent(x):
 @compiled(cache=False)
 def power(x, exponent):
     """In compiled code: x to a power, in float64, for x above 0: exp(exponent * log(x))."""
-    return exponential(exponent * logarithm(x))  # pyright: ignore[reportCallIssue]
+    return exponential(exponent * logarithm(x))
