@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard.errors import ArgumentError
 from regard.inputs import Batch, WordEmbedding, WordEncoder, WordFeatures, split_characters, split_words
@@ -11,6 +11,9 @@ from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.judging.text_statistics import mostly_unspaced
 from regard.tasks.settings import features, fraction, integer, one_of
 from regard.tasks.sources.source import Source
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import SimpleFeatures
 
 __all__ = ["CUTS", "Words"]
 
@@ -114,6 +117,11 @@ class Words(Source):
 
     def known_text(self, encoder: WordEncoder) -> str:
         return "".join(encoder.vocabulary)
+
+    def simple_features(self, encoder: WordEncoder) -> "SimpleFeatures":
+        from regard.tasks.baselines.features import TextFeatures
+
+        return TextFeatures()
 
     def _words(self, source: str | Sequence[str]) -> Sequence[str]:
         if isinstance(source, str):
