@@ -41,8 +41,10 @@ def test_every_kind_of_source_has_a_baseline_that_tells_its_two_classes(kind):
 def test_it_answers_questions_and_predicts_numbers(kind):
     source, sources, _ = case_of(kind)
     pairs = [*zip(sources, ANSWERS, strict=True)] * 4
-    # The second question has one answer in training, so that nothing can be ranked by it.
-    assert fit_baseline(untrained(source, sources, ANSWERS), pairs, {"dev": pairs}).score == 1.0
+    # The second question has one answer in training, or none, so that nothing can be ranked by it.
+    model = untrained(source, sources, ANSWERS)
+    assert fit_baseline(model, pairs, {"dev": pairs}).score == 1.0
+    assert fit_baseline(model, [(each, (answer, None)) for each, (answer, _) in pairs], {"dev": pairs}).score == 1.0
     pairs = [*zip(sources, NUMBERS, strict=True)] * 4
     spread = Regression.fit(NUMBERS).spread
     assert fit_baseline(untrained(source, sources, NUMBERS), pairs, {"dev": pairs}).score < 0.7 * spread

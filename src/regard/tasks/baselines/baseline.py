@@ -1,6 +1,5 @@
 """A baseline that is fitted to the training examples of a model, and judged as the model is."""
 
-import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -44,13 +43,11 @@ class FittedBaseline:
         name: what it is, in a few words.
         evaluations: its evaluation for each split on which the model was evaluated.
         measure: the measure of its score.
-        seconds: the time in which it was fitted.
     """
 
     name: str
     evaluations: Mapping[str, Evaluation] = field(repr=False)
     measure: Measure = field(repr=False)
-    seconds: float = field(repr=False)
 
     @property
     def score(self) -> float:
@@ -63,14 +60,11 @@ class FittedBaseline:
         Example:
             >>> from regard.tasks.judging.measure import ACCURACY
             >>> dev = Evaluation("accuracy", 0.89, (0.85, 0.92), "Wilson", 300)
-            >>> FittedBaseline("a majority vote", {"dev": dev}, ACCURACY, 0.1).describe()
-            'The baseline, a majority vote, trained on the same examples in 0.1 s: accuracy 89.00 % on dev.'
+            >>> FittedBaseline("a majority vote", {"dev": dev}, ACCURACY).describe()
+            'The baseline, a majority vote, trained on the same examples: accuracy 89.00 % on dev.'
         """
         said = ", ".join(f"{self.measure.format(each.score)} on {split}" for split, each in self.evaluations.items())
-        return (
-            f"The baseline, {self.name}, trained on the same examples in {self.seconds:.1f} s: "
-            f"{self.measure.name} {said}."
-        )
+        return f"The baseline, {self.name}, trained on the same examples: {self.measure.name} {said}."
 
     def warning(self, model: Evaluation) -> str | None:
         """A sentence if it is better on dev than the model; else None."""
@@ -83,7 +77,7 @@ class FittedBaseline:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What the card says of it, as plain values; without the time, which can't be reproduced."""
+        """What the card says of it, as plain values."""
         scores = {split: {"score": each.score, "interval": each.interval} for split, each in self.evaluations.items()}
         return {"name": self.name, "measure": self.measure.name, "scores": scores}
 
@@ -115,11 +109,9 @@ def fit_baseline(model: Any, train: Sequence[Any], splits: Mapping[str, Sequence
     if baseline is None:
         return None
     examples = spread(as_pairs(train), MOST_EXAMPLES)
-    started = time.perf_counter()
     with warnings.catch_warnings():
         # A fit that stopped early is a baseline too.
         warnings.simplefilter("ignore", require("sklearn.exceptions", extra="train").ConvergenceWarning)
         baseline.fit(examples)
-        seconds = time.perf_counter() - started
         evaluations = {split: baseline.evaluate(as_pairs(pairs)) for split, pairs in splits.items()}
-    return FittedBaseline(baseline.name, evaluations, model.measure, seconds)
+    return FittedBaseline(baseline.name, evaluations, model.measure)

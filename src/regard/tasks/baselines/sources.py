@@ -81,9 +81,9 @@ class SourceBaseline(Baseline):
 
 
 def _fitted(estimator: Any, found: Any, labels: Any) -> Any:
-    """The fitted estimator; the only label, if there is one: an estimator needs two."""
-    (first, *others) = np.unique(labels)
-    return estimator.fit(found, labels) if others else int(first)
+    """The fitted estimator; the only label if there is one, else the first: an estimator needs two."""
+    known = np.unique(labels)
+    return estimator.fit(found, labels) if len(known) > 1 else int(known[0]) if len(known) else 0
 
 
 def _scores(fitted: Any, found: Any, count: int) -> Any:
