@@ -73,7 +73,7 @@ class FittedBaseline:
         say = self.measure.format
         return (
             f"The baseline, {self.name}, is better on dev: {self.measure.name} {say(self.score)}, the model "
-            f"{say(model.score)}. Use it, or try another recipe (`regard compare`)."
+            f"{say(model.score)}. More examples help the model most; `regard compare` tries other recipes."
         )
 
     def to_json(self) -> dict[str, Any]:
