@@ -138,6 +138,7 @@ def _page(trained: Trained, out: Path, data: str, skipping: Sequence[str]) -> Pa
         f"{model.name}: {model.parameters:,} parameters, {model.target.description}",
         (
             _table(scores, model),
+            *((Prose(trained.baseline.describe()),) if trained.baseline is not None else ()),
             *((Prose(describe_test_reads(model.about["test_reads"])),) if "test" in scores else ()),
             *(Prose(f"Warning: {warning}") for warning in trained.warnings),
             Prose(f"Saved in {trained.folder}, with a card. What to do next:"),

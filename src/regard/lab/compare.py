@@ -84,7 +84,7 @@ class CandidateRun:
         out = self.folder / setting["keep"] / str(seed) if setting["keep"] else None
         # A run that was killed goes on after its last epoch.
         resume = out is not None and RunFolder(out).begun()
-        trained = Experiment(recipe, self.splits, out).run(resume=resume, progress="none")
+        trained = Experiment(recipe, self.splits, out).run(resume=resume, baseline=False, progress="none")
         found = trained.evaluations["dev"]
         if not math.isfinite(found.score):
             # The last update of an epoch is followed by no loss that would show it.
@@ -269,7 +269,7 @@ def _timed(call: CandidateRun, known: Mapping[str, dict[str, Any]], show: Progre
         start = time.perf_counter()
         try:
             recipe = dataclasses.replace(changed(call.recipe, changes), epochs=1)
-            trained = Experiment(recipe, call.splits).run(progress="none")
+            trained = Experiment(recipe, call.splits).run(baseline=False, progress="none")
         except DivergedError as error:
             why = why or error.reason
             show.note(f"{name} diverged: {error.reason}.")

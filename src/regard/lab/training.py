@@ -48,7 +48,7 @@ def train_and_measure(
         >>> sorted(found), found["accuracy"]
         (['accuracy', 'parameters'], 0.75)
     """
-    trained = _experiment(recipe, examples, dev, seed, changes or {}).run(progress="none")
+    trained = _experiment(recipe, examples, dev, seed, changes or {}).run(baseline=False, progress="none")
     model, found = trained.model, trained.evaluations["dev"]
     if evaluate is not None:
         found = model.evaluate(evaluate)
@@ -79,7 +79,7 @@ def train_and_measure_each(
         >>> found["accuracy"]
         {1: 1.0, 2: 1.0}
     """
-    model = _experiment(recipe, examples, dev, seed, changes).run(progress="none").model
+    model = _experiment(recipe, examples, dev, seed, changes).run(baseline=False, progress="none").model
     found = {value: model.evaluate(test) for value, test in tests.items()}
     measure = next(iter(found.values())).measure
     return {measure: {value: each.score for value, each in found.items()}, "parameters": model.parameters}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError
+from regard.tasks.baselines import FittedBaseline, fit_baseline
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.model_warnings import model_warnings
 from regard.tasks.recipe import Recipe
@@ -29,6 +30,8 @@ class Trained:
         splits: what it was trained and judged on.
         log: a row for each epoch; empty without a folder.
         folder: the model's folder; None if it wasn't saved.
+        baseline: the simple baseline that was fitted to the same examples; None if it wasn't asked for, or the task has
+            none for this kind of source.
     """
 
     model: Any
@@ -36,12 +39,15 @@ class Trained:
     splits: Splits = field(repr=False)
     log: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     folder: Path | None = None
+    baseline: FittedBaseline | None = None
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Problems that a score alone doesn't show, the most serious first; found when they are asked for."""
         splits: dict[str, Any] = {"train": self.splits.train, "dev": self.splits.dev, "test": self.splits.test}
-        return tuple(model_warnings(self.model, splits, self.evaluations, self.log))
+        found = model_warnings(self.model, splits, self.evaluations, self.log)
+        better = None if self.baseline is None else self.baseline.warning(self.evaluations["dev"])
+        return tuple(found if better is None else [better, *found])
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,14 @@ class Experiment:
                 "Splits(train, dev), or of files by read_splits(data, task=...)."
             )
 
-    def run(self, *, resume: bool = False, final: bool = False, **how: Any) -> Trained:
+    def run(self, *, resume: bool = False, final: bool = False, baseline: bool = True, **how: Any) -> Trained:
         """Train a model, evaluate it, and save it with a card that holds its scores and its warnings.
 
         Args:
             resume: continue the run in `out`. A finished run is evaluated anew, and keeps its scores on test.
             final: also evaluate on test. The model counts how often that was done.
+            baseline: also fit a simple baseline to the same examples (`tasks.baselines`), which takes seconds, evaluate
+                it, and warn if it is better.
             how: `progress`, `device`, `threads`, `devices` and `matmul`, as in `regard.train`.
 
         Returns:
@@ -107,10 +115,10 @@ class Experiment:
         if not is_first():
             return Trained(model, {}, splits)
         if self.out is None:
-            return self._judged(model, splits, final=final)
+            return self._judged(model, splits, final=final, baseline=baseline)
         run = RunFolder(self.out)
         with run.locked(resume=True):
-            trained = self._judged(model, splits, final=final)
+            trained = self._judged(model, splits, final=final, baseline=baseline)
             # Saved before the warnings are computed, so that an error there doesn't lose the model.
             trained = dataclasses.replace(trained, folder=model.save(run.model), log=run.read_log())
             if trained.warnings:
@@ -118,7 +126,7 @@ class Experiment:
                 model.save(run.model)
         return trained
 
-    def _judged(self, model: Any, splits: Splits, *, final: bool) -> Trained:
+    def _judged(self, model: Any, splits: Splits, *, final: bool, baseline: bool) -> Trained:
         """Evaluate the model, and tell it what its card says of the examples and of its scores."""
         evaluations, about = {"dev": model.evaluate(splits.dev)}, model.about
         if final:
@@ -132,8 +140,16 @@ class Experiment:
         about["scores"] = about.get("scores", {}) | {name: _plain(each) for name, each in evaluations.items()}
         if (example := model.task.example(splits.dev)) is not None:
             about["example"] = example
+        fitted = None
+        if baseline:
+            judged = {"dev": splits.dev, "test": splits.test}
+            fitted = fit_baseline(model, splits.train, {name: judged[name] or () for name in evaluations})
+        if fitted is not None:
+            # As with the scores, those on test are kept.
+            kept = about.get("baseline", {}).get("scores", {})
+            about["baseline"] = (own := fitted.to_json()) | {"scores": kept | own["scores"]}
         model.about = about
-        return Trained(model, evaluations, splits)
+        return Trained(model, evaluations, splits, baseline=fitted)
 
 
 def _plain(scores: Any) -> dict[str, Any]:

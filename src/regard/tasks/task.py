@@ -1,7 +1,10 @@
 """Tasks: everything that depends on the kind of a task, and what several of them say alike."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import Baseline
 
 __all__ = ["CALIBRATED", "ENCODER_DECODER", "NUMBERS", "Task"]
 
@@ -139,6 +142,10 @@ class Task:
     def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
         """What is wrong with a model of this kind although it was trained, as in `model_warnings`."""
         yield from ()
+
+    def baseline(self, model: Any) -> "Baseline | None":
+        """The simple baseline of a model of this kind, to be fitted to the same examples; None if there is none."""
+        return None
 
     def defaults(self, source: str) -> Mapping[str, Any]:
         """The fields of a default recipe that differ from `Recipe()`, for a kind of source."""

@@ -1,10 +1,13 @@
 """Classifiers: a label, several labels, or a number for a source."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard.errors import ArgumentError
 from regard.tasks.task import CALIBRATED, NUMBERS, Task
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import Baseline
 
 __all__ = ["TASK"]
 
@@ -100,6 +103,11 @@ class _Classifier(Task):
         from regard.tasks.judging.model_warnings import label_warnings
 
         return label_warnings(model, splits, scores)
+
+    def baseline(self, model: Any) -> "Baseline | None":
+        from regard.tasks.baselines.sources import SourceBaseline
+
+        return SourceBaseline(model.recipe.input.simple_features(model.encoder), model.target)
 
     def defaults(self, source: str) -> Mapping[str, Any]:
         return _DEFAULTS.get(source, {})

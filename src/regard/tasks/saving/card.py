@@ -41,7 +41,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         f"`regard {TASKS[model['kind']].command(_input(model))} --help`.",
         "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
-        *_scores(model, about.get("scores", {}), about.get("test_reads")),
+        *_scores(model, about.get("scores", {}), about.get("test_reads"), about.get("baseline", {})),
         *_training(model, about.get("training", {})),
         "## Limits",
         *(f"**Warning:** {each}" for each in about.get("warnings", ())),
@@ -118,7 +118,9 @@ def _data(data: Mapping[str, Any]) -> list[str]:
 _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source", "source"), ("labels", "label"))
 
 
-def _scores(model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | None) -> list[str]:
+def _scores(
+    model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | None, baseline: Mapping[str, Any]
+) -> list[str]:
     if not scores:
         return []
     scores = {split: saved_evaluation(score) for split, score in scores.items()}
@@ -136,7 +138,19 @@ def _scores(model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | No
     said = f"{about}Interval: {methods}. {rounded}"
     if reads and "test" in scores:
         said = f"{said} {describe_test_reads(reads)}"
-    return ["## Scores", "\n".join(rows), said, *_calibration(scores)]
+    return ["## Scores", "\n".join(rows), said, *_baseline(baseline), *_calibration(scores)]
+
+
+def _baseline(baseline: Mapping[str, Any]) -> list[str]:
+    """The scores of the simple baseline that was fitted to the same examples."""
+    if not baseline:
+        return []
+    say = partial(format_score, baseline["measure"])
+    said = ", ".join(
+        f"{say(each['score'])} on {split} ({format_interval(each['interval'], say)})"
+        for split, each in baseline["scores"].items()
+    )
+    return [f"For comparison, the simple baseline, {baseline['name']}, trained on the same examples: {said}."]
 
 
 def describe_test_reads(count: int) -> str:

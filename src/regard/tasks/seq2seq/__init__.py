@@ -1,9 +1,12 @@
 """Sequence to sequence: a text for a source, of a length that the model decides."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard.tasks.task import ENCODER_DECODER, Task
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import Baseline
 
 __all__ = ["TASK"]
 
@@ -88,6 +91,11 @@ class _Seq2Seq(Task):
         from regard.tasks.judging.model_warnings import text_warnings
 
         return text_warnings(model, splits["dev"])
+
+    def baseline(self, model: Any) -> "Baseline | None":
+        from regard.tasks.baselines.pairs import PairsBaseline
+
+        return PairsBaseline(model.recipe.task) if model.recipe.input.is_text else None
 
     def defaults(self, source: str) -> Mapping[str, Any]:
         own = {"smoothing": 0.1, "learning_rate": 2e-3, "average": 0.98, "input": _INPUTS.get(source, {})}

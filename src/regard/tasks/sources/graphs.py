@@ -32,6 +32,7 @@ from regard.tasks.sources.vectors import VectorEmbedding
 
 if TYPE_CHECKING:
     from regard.inspection import DrawnGraph, DrawnMolecule
+    from regard.tasks.baselines import SimpleFeatures
 
 __all__ = ["Graphs", "Molecules"]
 
@@ -126,6 +127,14 @@ class Graphs(_GraphSource):
 
     def names(self, encoder: "GraphEncoder", source: Graph | str | Path) -> list[str]:
         return list(encoder.graph(source).names)
+
+    def simple_features(self, encoder: "GraphEncoder") -> "SimpleFeatures":
+        from regard.tasks.baselines.graphs import GraphCounts
+
+        return GraphCounts(encoder)
+
+    def simple_items(self, encoder: "GraphEncoder", source: Graph | str | Path) -> Float[Tensor, "node width"]:
+        return self.item(encoder, source).vectors
 
     def drawn(self, encoder: "GraphEncoder", source: Graph | str | Path) -> "DrawnGraph":
         from regard.inspection import DrawnGraph
@@ -291,6 +300,14 @@ class Molecules(_GraphSource):
 
     def names(self, encoder: MoleculeAtoms, source: str) -> list[str]:
         return list(encoder.graph(source).names)
+
+    def simple_features(self, encoder: MoleculeAtoms) -> "SimpleFeatures":
+        from regard.tasks.baselines.graphs import Fingerprints
+
+        return Fingerprints()
+
+    def simple_items(self, encoder: MoleculeAtoms, source: str) -> Float[Tensor, "atom width"]:
+        return self.item(encoder, source).graph.vectors
 
     def drawn(self, encoder: MoleculeAtoms, source: str) -> "DrawnMolecule | None":
         from regard.inspection import DrawnMolecule

@@ -23,6 +23,7 @@ from regard.tasks.sources.vectors import VectorEmbedding
 
 if TYPE_CHECKING:
     from regard.inspection import DrawnPicture
+    from regard.tasks.baselines import SimpleFeatures
 
 __all__ = ["PictureAugmentation", "PictureEmbedding", "Pictures", "convolutions"]
 
@@ -168,6 +169,11 @@ class Pictures(Source):
         # The shortest wave spans two patches; each next one is 1.5 times as long.
         turns = place * (math.pi * 1.5 ** -torch.arange(self.waves))
         return torch.cat([levels, turns.sin().flatten(1), turns.cos().flatten(1)], dim=1)
+
+    def simple_features(self, encoder: PictureVectors) -> "SimpleFeatures":
+        from regard.tasks.baselines.features import Pixels
+
+        return Pixels(self._picture, self.channels)
 
     def preparation(self, sources: Sequence[Any]) -> str | None:
         height, width = map(max, zip(*map(_size, spread(sources, _SIZES)), strict=True))

@@ -13,6 +13,7 @@ from regard.tasks.settings import Settings
 
 if TYPE_CHECKING:
     from regard.inspection import DrawnInput
+    from regard.tasks.baselines import SimpleFeatures
 
 __all__ = ["Source"]
 
@@ -156,6 +157,16 @@ class Source(Settings):
     def embedding(self, encoder: Any, width: int) -> nn.Module:
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
+
+    def simple_features(self, encoder: Any) -> "SimpleFeatures":
+        """The features of a whole source for the baseline that stands beside a model's score."""
+        from regard.tasks.baselines.features import ItemStatistics
+
+        return ItemStatistics(self, encoder)
+
+    def simple_items(self, encoder: Any, source: Any) -> Any:
+        """The vectors (item, feature) of the items of a source, for the baseline of a tagger."""
+        return self.item(encoder, source)
 
     @property
     def relations(self) -> int:

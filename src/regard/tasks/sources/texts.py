@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -16,6 +16,9 @@ from regard.special_ids import END, PADDING
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import fraction, integer, one_of
 from regard.tasks.sources.source import Source
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import SimpleFeatures
 
 __all__ = ["PieceEmbedding", "Texts", "mostly_unspaced", "vocabulary_settings"]
 
@@ -84,6 +87,11 @@ class Texts(Source):
 
     def embedding(self, encoder: Vocabulary, width: int) -> nn.Module:
         return PieceEmbedding(encoder.size, width, self.piece_dropout)
+
+    def simple_features(self, encoder: Vocabulary) -> "SimpleFeatures":
+        from regard.tasks.baselines.features import TextFeatures
+
+        return TextFeatures()
 
     def names(self, encoder: Vocabulary, source: str) -> list[str]:
         return encoder.pieces(source)

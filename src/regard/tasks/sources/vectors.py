@@ -17,6 +17,7 @@ from regard.tasks.sources.source import Source
 
 if TYPE_CHECKING:
     from regard.inspection import DrawnTable
+    from regard.tasks.baselines import SimpleFeatures
 
 __all__ = ["VectorEmbedding", "Vectors"]
 
@@ -74,6 +75,11 @@ class Vectors(Source):
 
     def names(self, encoder: Standardise, source: Any) -> list[str]:
         return [str(place) for place in range(1, len(_tensor(source)) + 1)]
+
+    def simple_features(self, encoder: Standardise) -> "SimpleFeatures":
+        from regard.tasks.baselines.series import RandomConvolutions
+
+        return RandomConvolutions(self, encoder)
 
     def drawn(self, encoder: Standardise, source: Any) -> "DrawnTable":
         from regard.inspection import DrawnTable

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -25,6 +25,9 @@ from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import features, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.texts import mostly_unspaced
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import SimpleFeatures
 
 __all__ = ["CUTS", "Words"]
 
@@ -152,6 +155,11 @@ class Words(Source):
 
     def known_text(self, encoder: WordEncoder) -> str:
         return "".join(encoder.vocabulary)
+
+    def simple_features(self, encoder: WordEncoder) -> "SimpleFeatures":
+        from regard.tasks.baselines.features import TextFeatures
+
+        return TextFeatures()
 
     def _words(self, source: str | Sequence[str]) -> Sequence[str]:
         if isinstance(source, str):

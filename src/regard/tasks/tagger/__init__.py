@@ -1,9 +1,13 @@
 """Taggers: a label, or a number, for each item of a source."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard.tasks.task import CALIBRATED, NUMBERS, Task
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import Baseline
 
 __all__ = ["TASK"]
 
@@ -84,6 +88,14 @@ class _Tagger(Task):
         from regard.tasks.judging.model_warnings import label_warnings
 
         return label_warnings(model, splits, scores)
+
+    def baseline(self, model: Any) -> "Baseline | None":
+        from regard.tasks.baselines.items import ItemBaseline
+        from regard.tasks.baselines.words import CountingTagger
+
+        if model.recipe.input.is_text:
+            return CountingTagger() if model.labels else None
+        return ItemBaseline(partial(model.recipe.input.simple_items, model.encoder), model.target)
 
     def most_epochs(self, source: str) -> int:
         return 60 if source == "words" else 100

@@ -1,0 +1,143 @@
+"""Simple features of whole sources, and the estimators of scikit-learn that suit them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from regard.extras import require
+from regard.inputs import PictureVectors
+from regard.tasks.sources.texts import mostly_unspaced
+
+__all__ = ["ItemStatistics", "Pixels", "SimpleFeatures", "TextFeatures"]
+
+_MOST_CHARACTERS = 200_000
+_SIDE = 24
+
+
+class SimpleFeatures(ABC):
+    """Features of whole sources. The methods are those of a transformer of scikit-learn.
+
+    Attributes:
+        name: the features and the estimator, in a few words.
+        most: the largest number of sources that the estimator is fitted to, so that it takes seconds.
+    """
+
+    name: ClassVar[str]
+    most: ClassVar[int] = 10_000
+
+    @abstractmethod
+    def fit_transform(self, sources: Sequence[Any]) -> Any:
+        """Fit to the training sources, and return their features (source, feature), dense or sparse."""
+
+    @abstractmethod
+    def transform(self, sources: Sequence[Any]) -> Any:
+        """The features of other sources."""
+
+    def classifier(self) -> Any:
+        """An estimator that tells labels from these features."""
+        return _scaled(require("sklearn.linear_model", extra="train").LogisticRegression(max_iter=1000))
+
+    def regressor(self) -> Any:
+        """An estimator that predicts a number from these features."""
+        return _scaled(require("sklearn.linear_model", extra="train").RidgeCV(np.logspace(-3, 3, 13)))
+
+
+class TextFeatures(SimpleFeatures):
+    """Tf-idf of words, pairs of words, and n-grams of characters.
+
+    A script without spaces between words has shorter n-grams of characters.
+
+    Source: Wang and Manning 2012, Baselines and Bigrams (ACL 2012, P12-2018): n-grams with a linear model.
+
+    Example:
+        >>> TextFeatures().fit_transform(["a good film", "a bad film"]).shape[0]
+        2
+    """
+
+    name: ClassVar[str] = "tf-idf of words and characters with a linear model"
+    most: ClassVar[int] = 50_000
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+
+    def fit_transform(self, sources: Sequence[Any]) -> Any:
+        texts = [_text(source) for source in sources]
+        vectorizer = require("sklearn.feature_extraction.text", extra="train").TfidfVectorizer
+        analyzer, sizes = ("char", (1, 3)) if mostly_unspaced(texts) else ("char_wb", (2, 5))
+        self._parts = [
+            vectorizer(token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True),
+            vectorizer(analyzer=analyzer, ngram_range=sizes, sublinear_tf=True, max_features=_MOST_CHARACTERS),
+        ]
+        return self._joined([part.fit_transform(texts) for part in self._parts])
+
+    def transform(self, sources: Sequence[Any]) -> Any:
+        texts = [_text(source) for source in sources]
+        return self._joined([part.transform(texts) for part in self._parts])
+
+    @staticmethod
+    def _joined(parts: Sequence[Any]) -> Any:
+        return require("scipy.sparse", extra="train").hstack(parts).tocsr()
+
+    def classifier(self) -> Any:
+        return require("sklearn.linear_model", extra="train").LogisticRegression(C=10.0, max_iter=300)
+
+    def regressor(self) -> Any:
+        return require("sklearn.linear_model", extra="train").Ridge(1.0)
+
+
+class ItemStatistics(SimpleFeatures):
+    """Mean, spread, minimum and maximum of each feature over the items of a source, and its means in four quarters.
+
+    Args:
+        kind: the settings of a kind of source whose encoded sources are vectors (item, feature).
+        encoder: its encoder.
+    """
+
+    name: ClassVar[str] = "means and spreads of the features with a linear model"
+
+    def __init__(self, kind: Any, encoder: Any):
+        self._kind, self._encoder = kind, encoder
+
+    def fit_transform(self, sources: Sequence[Any]) -> Any:
+        return self.transform(sources)
+
+    def transform(self, sources: Sequence[Any]) -> Any:
+        return np.stack([self._of(np.asarray(self._kind.item(self._encoder, source))) for source in sources])
+
+    @staticmethod
+    def _of(items: Any) -> Any:
+        items = items if len(items) else np.zeros((1, *items.shape[1:]), items.dtype)
+        quarters = [part.mean(0) if len(part) else items.mean(0) for part in np.array_split(items, 4)]
+        return np.concatenate([items.mean(0), items.std(0), items.min(0), items.max(0), *quarters])
+
+
+class Pixels(SimpleFeatures):
+    """The pixels of a picture that is scaled to 24 x 24.
+
+    Args:
+        read: reads a source as a picture.
+        channels: "grey" or "rgb".
+    """
+
+    name: ClassVar[str] = "pixels with a linear model"
+
+    def __init__(self, read: Callable[[Any], Any], channels: str):
+        self._read, self._pixels = read, PictureVectors(size=(_SIDE, _SIDE), channels=channels)
+
+    def fit_transform(self, sources: Sequence[Any]) -> Any:
+        return self.transform(sources)
+
+    def transform(self, sources: Sequence[Any]) -> Any:
+        return np.stack([self._pixels.vectors(self._read(source)).flatten().numpy() for source in sources])
+
+
+def _scaled(estimator: Any) -> Any:
+    """The estimator, with each feature standardised before."""
+    scaler = require("sklearn.preprocessing", extra="train").StandardScaler()
+    return require("sklearn.pipeline", extra="train").make_pipeline(scaler, estimator)
+
+
+def _text(source: Any) -> str:
+    return source if isinstance(source, str) else " ".join(source)

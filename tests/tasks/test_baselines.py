@@ -1,0 +1,182 @@
+"""The simple baselines: each against what can be worked out by hand, for every kind of source and of target."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from source_cases import CASES, TARGETS, case_of
+
+from regard.inputs import Graph
+from regard.tasks import Experiment, Splits
+from regard.tasks.baselines import fit_baseline
+from regard.tasks.baselines.features import TextFeatures
+from regard.tasks.baselines.graphs import GraphCounts
+from regard.tasks.baselines.pairs import PairsBaseline
+from regard.tasks.baselines.series import RandomConvolutions
+from regard.tasks.baselines.sources import SourceBaseline
+from regard.tasks.baselines.words import CountingTagger
+from regard.tasks.seq2seq.settings import Seq2SeqSettings
+from regard.tasks.sources import Vectors
+from regard.tasks.targets import Label, MultiLabel, Regression
+from tasks.toys import BY_HEART, SAWS, tiny, untrained
+
+NUMBERS = [1.0, 2.0, 8.0, 9.0]
+ANSWERS = [(1, 0), (1, None), (0, 0), (0, None)]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_every_kind_of_source_has_a_baseline_that_tells_its_two_classes(kind):
+    source, sources, _ = case_of(kind)
+    many = [(each, target) for each, target in zip(sources, TARGETS, strict=True) for _ in range(4)]
+    model = untrained(source, sources, TARGETS)
+    fitted = fit_baseline(model, many, {"dev": many, "test": many[:4]})
+    assert fitted.score == 1.0
+    assert set(fitted.evaluations) == {"dev", "test"}
+    assert fitted.name in fitted.describe()
+    assert "100.00 % on dev" in fitted.describe()
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_it_answers_questions_and_predicts_numbers(kind):
+    source, sources, _ = case_of(kind)
+    pairs = [*zip(sources, ANSWERS, strict=True)] * 4
+    # The second question has one answer in training, or none, so that nothing can be ranked by it.
+    model = untrained(source, sources, ANSWERS)
+    assert fit_baseline(model, pairs, {"dev": pairs}).score == 1.0
+    assert fit_baseline(model, [(each, (answer, None)) for each, (answer, _) in pairs], {"dev": pairs}).score == 1.0
+    pairs = [*zip(sources, NUMBERS, strict=True)] * 4
+    spread = Regression.fit(NUMBERS).spread
+    assert fit_baseline(untrained(source, sources, NUMBERS), pairs, {"dev": pairs}).score < 0.7 * spread
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CASES if kind != "texts"])
+def test_a_tagger_of_any_items_has_a_baseline(kind):
+    source, sources, _ = case_of(kind)
+    model = untrained(source, sources, None, task={"kind": "tagger"})
+    if kind == "words":
+        sources = [each.split() for each in sources]
+    pairs = [
+        (each, [label] * len(source.item(model.encoder, each))) for each, label in zip(sources, "aabb", strict=True)
+    ]
+    fitted = fit_baseline(model, pairs, {"dev": pairs})
+    assert fitted.score > 0.5
+    assert fitted.evaluations["dev"].examples == sum(len(labels) for _, labels in pairs)
+
+
+def test_an_unknown_target_is_neither_fitted_nor_judged():
+    baseline = SourceBaseline(TextFeatures(), Label(("no", "yes")))
+    baseline.fit([("good", "yes"), ("poor", "no"), ("good good", None)])
+    scores = baseline.evaluate([("good", "yes"), ("poor", None), ("good", "no")])
+    assert (scores.score, scores.examples, scores.calibration) == (0.5, 2, None)
+
+
+def test_a_single_label_is_predicted_for_all():
+    baseline = SourceBaseline(TextFeatures(), Label(("yes",)))
+    baseline.fit([("good", "yes"), ("poor", "yes")])
+    assert baseline.evaluate([("good", "yes"), ("new", "other")]).score == 0.5
+
+
+def test_probabilities_rank_what_is_asked():
+    baseline = SourceBaseline(TextFeatures(), MultiLabel(("good", "long")))
+    texts = [
+        (f"{word} {'very ' * long}film", (int(word == "good"), long)) for word in ("good", "bad") for long in (0, 1)
+    ]
+    baseline.fit(texts * 2)
+    assert baseline.evaluate(texts).score == 1.0
+
+
+def test_a_script_without_spaces_is_read_by_characters():
+    features = TextFeatures()
+    features.fit_transform(["房间很好", "房间很差"])
+    assert features.transform(["很好"])[0].multiply(features.transform(["真好"])[0]).sum() > 0
+
+
+def test_convolutions_find_a_bump_wherever_it_stands_in_series_of_any_length():
+    def series(place, length, height):
+        found = np.zeros((length, 1), np.float32)
+        found[place : place + 3] = height
+        return found
+
+    shapes = [(place, length) for length in (30, 41, 58) for place in range(2, length - 6, 5)]
+    pairs = [
+        (series(place, length, height), label)
+        for place, length in shapes
+        for height, label in ((2, "up"), (-2, "down"))
+    ]
+    source = Vectors()
+    baseline = SourceBaseline(
+        RandomConvolutions(source, source.fit([each for each, _ in pairs])), Label(("down", "up"))
+    )
+    baseline.fit(pairs[::2] + pairs[1::4])
+    unseen = [(series(7, 47, 2), "up"), (series(38, 47, -2), "down"), (series(0, 80, 2), "up")]
+    assert baseline.evaluate(unseen).score == 1.0
+    # An empty series is a row of features like any other.
+    assert np.isfinite(baseline._features.transform([np.zeros((0, 1), np.float32)])).all()
+
+
+def test_counts_of_a_graph_by_hand():
+    # A triangle with a tail, a loop that isn't counted, and labels as one-hot vectors.
+    edges = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3, 3], [1, 0, 2, 1, 0, 2, 3, 2, 3]])
+    graph = Graph(torch.eye(2)[[0, 0, 1, 1]], edges)
+    source = CASES["graphs"][0]
+    (counts,) = GraphCounts(source.fit([graph])).transform([graph])
+    labels, shares, degrees = counts[:2], counts[2:4], counts[4:20]
+    assert (labels.tolist(), shares.tolist()) == ([2, 2], [0.5, 0.5])
+    assert degrees.tolist() == [0, 1, 2, 1, *[0] * 12]
+    assert counts[-4:-2].tolist() == [4, 8]
+
+
+def test_the_counting_tagger_by_hand():
+    tagger = CountingTagger()
+    tagger.fit([(["the", "saw"], ["DET", "NOUN"]), (["I", "saw"], ["PRON", "VERB"]), (["saw"], ["VERB"])])
+    assert tagger.tag(["the", "saw"]) == ["DET", "NOUN"]
+    assert tagger.tag(["saw"]) == ["VERB"]
+    # Both words that end in "aw" say VERB more often; nothing is known of "xyz", so the most frequent label.
+    assert tagger.tag(["claw", "xyz"]) == ["VERB", "VERB"]
+    tagger.fit([(["b1"], ["NUM"]), (["c2"], ["NUM"])])
+    assert tagger.tag(["q7"]) == ["NUM"]
+    assert tagger.evaluate([(["the", "saw"], ["DET", None])]).examples == 1
+
+
+def test_rules_or_the_most_similar_source_as_the_training_examples_say():
+    inflected = [(stem, f"{stem}ed") for stem in ("walk", "talk", "jump", "look", "pull", "push", "want", "need")]
+    rules = PairsBaseline(Seq2SeqSettings(measure="word error rate"))
+    rules.fit(inflected)
+    assert (rules.name, rules.write(["call"])) == ("rules of suffixes", ["called"])
+    phrases = [
+        (f"{word} {thing}", f"{other} X")
+        for word, other in (("big", "gross"), ("small", "klein"))
+        for thing in "abcdefgh"
+    ]
+    similar = PairsBaseline(Seq2SeqSettings(measure="word error rate"))
+    similar.fit(phrases)
+    assert (similar.name, similar.write(["small z"])) == ("the text of the most similar source", ["klein X"])
+
+
+def test_an_experiment_keeps_it_in_the_card_and_tells_when_it_is_better(tmp_path):
+    weak = tiny(**{**BY_HEART, "epochs": 1, "learning_rate": 1e-6})
+    trained = Experiment(weak, Splits(SAWS, SAWS[:2], SAWS[2:]), tmp_path / "out").run(final=True, progress="none")
+    assert trained.baseline.score > trained.evaluations["dev"].score
+    assert trained.warnings[0].startswith("The baseline, counts of words and suffixes, is better on dev: accuracy ")
+    saved = json.loads((tmp_path / "out" / "model" / "model.json").read_text(encoding="utf-8"))["about"]
+    assert saved["baseline"]["name"] == "counts of words and suffixes"
+    assert set(saved["baseline"]["scores"]) == {"dev", "test"}
+    assert saved["warnings"][0] == trained.warnings[0]
+    card = (tmp_path / "out" / "model" / "README.md").read_text(encoding="utf-8")
+    assert "the simple baseline, counts of words and suffixes, trained on the same examples: " in card
+    # What is resumed without test keeps the score on test.
+    again = Experiment(weak, Splits(SAWS, SAWS[:2]), tmp_path / "out").run(resume=True, progress="none")
+    assert set(again.model.about["baseline"]["scores"]) == {"dev", "test"}
+
+
+def test_it_is_left_out_where_it_is_not_asked_for():
+    trained = Experiment(tiny(epochs=1), Splits(SAWS, SAWS)).run(baseline=False, progress="none")
+    assert trained.baseline is None
+    assert "baseline" not in trained.model.about
+
+
+def test_a_better_model_has_no_such_warning():
+    trained = Experiment(tiny(**BY_HEART), Splits(SAWS, SAWS)).run(progress="none")
+    assert trained.evaluations["dev"].score == 1.0
+    assert not any("baseline" in warning for warning in trained.warnings)
