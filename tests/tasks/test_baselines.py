@@ -1,5 +1,6 @@
 """The simple baselines: each against what can be worked out by hand, for every kind of source and of target."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -139,11 +140,18 @@ def test_the_counting_tagger_by_hand():
     assert tagger.evaluate([(["the", "saw"], ["DET", None])]).examples == 1
 
 
+def test_what_the_model_leaves_out_is_not_judged():
+    pairs = [("good", "yes"), ("poor", "no")] * 4
+    model = untrained(CASES["words"][0], [source for source, _ in pairs], ["yes", "no"])
+    fitted = fit_baseline(model, pairs, {"dev": [*pairs, ("", "yes"), (" ", "no")]})
+    assert (fitted.score, fitted.evaluations["dev"].examples) == (1.0, 8)
+
+
 def test_rules_or_the_most_similar_source_as_the_training_examples_say():
     inflected = [(stem, f"{stem}ed") for stem in ("walk", "talk", "jump", "look", "pull", "push", "want", "need")]
     rules = PairsBaseline(Seq2SeqSettings(measure="word error rate"))
     rules.fit(inflected)
-    assert (rules.name, rules.write(["call"])) == ("rules of suffixes", ["called"])
+    assert (rules.name, rules.write(["call", ["fill"]])) == ("rules of suffixes", ["called", "filled"])
     phrases = [
         (f"{word} {thing}", f"{other} X")
         for word, other in (("big", "gross"), ("small", "klein"))
@@ -177,6 +185,12 @@ def test_it_is_left_out_where_it_is_not_asked_for():
 
 
 def test_a_better_model_has_no_such_warning():
-    trained = Experiment(tiny(**BY_HEART), Splits(SAWS, SAWS)).run(progress="none")
-    assert trained.evaluations["dev"].score == 1.0
-    assert not any("baseline" in warning for warning in trained.warnings)
+    pairs = [("good", "yes"), ("poor", "no")] * 4
+    fitted = fit_baseline(untrained(CASES["words"][0], ["good", "poor"], ["yes", "no"]), pairs, {"dev": pairs})
+    dev = fitted.evaluations["dev"]
+    assert fitted.warning(dev) is None
+    worse = fitted.warning(dataclasses.replace(dev, score=0.5))
+    assert worse.startswith(f"The baseline, {fitted.name}, is better on dev: accuracy 100.00 %, the model 50.00 %. ")
+    errors = dataclasses.replace(fitted, measure=Regression.measure)
+    assert errors.warning(dataclasses.replace(dev, score=0.5)) is None
+    assert errors.warning(dataclasses.replace(dev, score=2.0)) is not None

@@ -113,5 +113,11 @@ def fit_baseline(model: Any, train: Sequence[Any], splits: Mapping[str, Sequence
         # A fit that stopped early is a baseline too.
         warnings.simplefilter("ignore", require("sklearn.exceptions", extra="train").ConvergenceWarning)
         baseline.fit(examples)
-        evaluations = {split: baseline.evaluate(as_pairs(pairs)) for split, pairs in splits.items()}
+        evaluations = {split: baseline.evaluate(_answered(model, pairs)) for split, pairs in splits.items()}
     return FittedBaseline(baseline.name, evaluations, model.measure)
+
+
+def _answered(model: Any, examples: Sequence[Any]) -> list[Pair]:
+    """The examples that the model answers: it leaves empty texts out."""
+    pairs, kind = as_pairs(examples), model.recipe.input
+    return [pair for pair in pairs if len(kind.item(model.encoder, pair[0]))] if kind.is_text else pairs

@@ -10,7 +10,7 @@ from regard.extras import require
 from regard.inputs import PictureVectors
 from regard.tasks.sources.texts import mostly_unspaced
 
-__all__ = ["ItemStatistics", "Pixels", "SimpleFeatures", "TextFeatures"]
+__all__ = ["ItemStatistics", "Pixels", "SimpleFeatures", "TextFeatures", "as_text"]
 
 _MOST_CHARACTERS = 200_000
 _SIDE = 24
@@ -63,7 +63,7 @@ class TextFeatures(SimpleFeatures):
         self._parts: list[Any] = []
 
     def fit_transform(self, sources: Sequence[Any]) -> Any:
-        texts = [_text(source) for source in sources]
+        texts = [as_text(source) for source in sources]
         vectorizer = require("sklearn.feature_extraction.text", extra="train").TfidfVectorizer
         analyzer, sizes = ("char", (1, 3)) if mostly_unspaced(texts) else ("char_wb", (2, 5))
         self._parts = [
@@ -73,7 +73,7 @@ class TextFeatures(SimpleFeatures):
         return self._joined([part.fit_transform(texts) for part in self._parts])
 
     def transform(self, sources: Sequence[Any]) -> Any:
-        texts = [_text(source) for source in sources]
+        texts = [as_text(source) for source in sources]
         return self._joined([part.transform(texts) for part in self._parts])
 
     @staticmethod
@@ -139,5 +139,6 @@ def _scaled(estimator: Any) -> Any:
     return require("sklearn.pipeline", extra="train").make_pipeline(scaler, estimator)
 
 
-def _text(source: Any) -> str:
+def as_text(source: Any) -> str:
+    """A text, or words joined to one."""
     return source if isinstance(source, str) else " ".join(source)

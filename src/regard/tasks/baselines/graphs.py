@@ -13,7 +13,7 @@ __all__ = ["Fingerprints", "GraphCounts"]
 
 _DEGREES = 16
 _BITS = 2048
-_TREES = 200
+_TREES = 100
 
 
 class GraphCounts(SimpleFeatures):

@@ -8,6 +8,7 @@ import numpy as np
 
 from regard.extras import require
 from regard.tasks.baselines.baseline import Baseline
+from regard.tasks.baselines.features import as_text
 from regard.tasks.examples import Pair
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.seq2seq.evaluation import evaluate_texts
@@ -45,6 +46,7 @@ class PairsBaseline(Baseline):
         self._fitted: Any = None
 
     def fit(self, pairs: Sequence[Pair]) -> None:
+        pairs = [(as_text(source), text) for source, text in pairs]
         step = max(10, len(pairs) // _HELD)
         held, kept = pairs[::step], [pair for place, pair in enumerate(pairs) if place % step]
         sources, right = [source for source, _ in held], [[text] for _, text in held]
@@ -56,14 +58,14 @@ class PairsBaseline(Baseline):
         best = _MostSimilar if measure.better(scores[_MostSimilar], than=scores[_Rules]) else _Rules
         self._fitted, self.name = best(pairs), best.name
 
-    def write(self, sources: Sequence[str]) -> list[str]:
+    def write(self, sources: Sequence[Any]) -> list[str]:
         """A text for each source."""
-        return self._fitted.write(sources)
+        return self._fitted.write([as_text(source) for source in sources])
 
     def evaluate(self, pairs: Sequence[Pair]) -> Evaluation:
         from regard.tasks.seq2seq.model import grouped
 
-        sources, right = zip(*grouped([pair for pair in pairs if pair[0].strip()]), strict=True)
+        sources, right = zip(*grouped(pairs), strict=True)
         return evaluate_texts(self._task, self.write(sources), right)
 
 
