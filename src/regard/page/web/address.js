@@ -28,6 +28,11 @@ export function goTo(hash, instead = false) {
     later = setTimeout(() => goTo(hash, instead), 1000 / A_SECOND);
     return;
   }
+  // A step to where the reader is already couldn't be seen to be taken back.
+  if (hash === location.hash) {
+    kept = null;
+    return;
+  }
   left -= 1;
   try {
     history[instead ? "replaceState" : "pushState"](null, "", hash);
