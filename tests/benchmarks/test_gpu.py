@@ -29,6 +29,7 @@ def quick(gpu):
     return gpu.Small("cpu", quick=True)
 
 
+@pytest.mark.slow
 def test_every_row_runs(gpu, quick):
     """At tiny lengths, on a CPU: ours is measured and right, and so is the peer where it can run here."""
     with warnings.catch_warnings():

@@ -204,6 +204,7 @@ def test_frames_that_are_not_in_sight_are_as_high_as_their_pages(context, tmp_pa
     assert said == []
 
 
+@pytest.mark.slow
 def test_a_notebook_that_was_executed_shows_its_pages(converted, context):
     page, said = context().new_page(), []
     page.on("console", lambda message: said.append(message.text))

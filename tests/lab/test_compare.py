@@ -96,6 +96,7 @@ def test_the_winner_is_the_one_that_can_solve_the_task(ended):
     assert "On test, read once: accuracy " in said
 
 
+@pytest.mark.slow
 def test_the_default_wins_if_nothing_is_better(tmp_path):
     given = {**TWO, "recipe": dataclasses.replace(RECIPE, network="attention")}
     done = compare(sentences(3), sentences(), {"network": ["connected"]}, out=tmp_path / "out", test=TEST, **given)
