@@ -145,6 +145,22 @@ def test_the_counting_tagger_by_hand():
     assert tagger.evaluate([(["the", "saw"], ["DET", None])]).examples == 1
 
 
+@pytest.mark.parametrize("kind", CASES)
+def test_one_example_is_enough(kind):
+    source, sources, _ = case_of(kind)
+    for target in ("first", 2.0, (1, 0)):
+        pairs = [(sources[0], target)]
+        assert fit_baseline(untrained(source, sources, [target] * 2), pairs, {"dev": pairs}) is not None
+
+
+def test_of_long_texts_the_beginnings_are_read_and_of_many_some():
+    features = TextFeatures()
+    assert features.most(["a" * 100] * 10) == 50_000
+    assert features.most(["a" * 10**6] * 5_000) == 2_500
+    features.fit_transform(["good", "bad"])
+    assert features.transform(["x" * 3_000 + " good"]).sum() == 0
+
+
 def test_what_the_model_leaves_out_is_not_judged():
     pairs = [("good", "yes"), ("poor", "no")] * 4
     model = untrained(CASES["words"][0], [source for source, _ in pairs], ["yes", "no"])

@@ -73,7 +73,7 @@ class FittedBaseline:
         say = self.measure.format
         return (
             f"The baseline, {self.name}, is better on dev: {self.measure.name} {say(self.score)}, the model "
-            f"{say(model.score)}. More examples help the model most; `regard compare` tries other recipes."
+            f"{say(model.score)}. `regard compare` tries other recipes."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -87,8 +87,8 @@ def fit_baseline(model: Any, train: Sequence[Any], splits: Mapping[str, Sequence
 
     Args:
         model: the trained model, whose task and kind of source decide on the baseline.
-        train: the training examples. Of more than 50,000 texts, or 10,000 other sources, so many are used, evenly
-            spaced.
+        train: the training examples. Of more than 50,000 texts, or 5,000 other sources, so many are used, evenly
+            spaced; of long texts fewer, five million characters in all.
         splits: the examples to evaluate it on, by the name of the split.
 
     Returns:

@@ -12,7 +12,11 @@ from regard.tasks.sources.texts import mostly_unspaced
 
 __all__ = ["ItemStatistics", "Pixels", "SimpleFeatures", "TextFeatures", "as_text"]
 
-_MOST_CHARACTERS = 200_000
+_MOST_SOURCES = 5_000
+_MOST_TEXTS = 50_000
+_MOST_CHARACTERS = 5_000_000
+_MOST_NGRAMS = 200_000
+_LONGEST = 2_000
 _SIDE = 24
 
 
@@ -21,11 +25,9 @@ class SimpleFeatures(ABC):
 
     Attributes:
         name: the features and the estimator, in a few words.
-        most: the largest number of sources that the estimator is fitted to, so that it takes seconds.
     """
 
     name: ClassVar[str]
-    most: ClassVar[int] = 10_000
 
     @abstractmethod
     def fit_transform(self, sources: Sequence[Any]) -> Any:
@@ -35,9 +37,13 @@ class SimpleFeatures(ABC):
     def transform(self, sources: Sequence[Any]) -> Any:
         """The features of other sources."""
 
+    def most(self, sources: Sequence[Any]) -> int:
+        """The largest number of these sources that the estimator is fitted to, so that it takes seconds."""
+        return _MOST_SOURCES
+
     def classifier(self) -> Any:
         """An estimator that tells labels from these features."""
-        return _scaled(require("sklearn.linear_model", extra="train").LogisticRegression(max_iter=1000))
+        return _scaled(require("sklearn.linear_model", extra="train").LogisticRegression(max_iter=100))
 
     def regressor(self) -> Any:
         """An estimator that predicts a number from these features."""
@@ -47,7 +53,8 @@ class SimpleFeatures(ABC):
 class TextFeatures(SimpleFeatures):
     """Tf-idf of words, pairs of words, and n-grams of characters.
 
-    A script without spaces between words has shorter n-grams of characters.
+    A script without spaces between words has shorter n-grams of characters. Of a long text the first 2,000 characters
+    are read.
 
     Source: Wang and Manning 2012, Baselines and Bigrams (ACL 2012, P12-2018): n-grams with a linear model.
 
@@ -57,23 +64,26 @@ class TextFeatures(SimpleFeatures):
     """
 
     name: ClassVar[str] = "tf-idf of words and characters with a linear model"
-    most: ClassVar[int] = 50_000
 
     def __init__(self) -> None:
         self._parts: list[Any] = []
 
+    def most(self, sources: Sequence[Any]) -> int:
+        characters = sum(len(text) for text in _beginnings(sources))
+        return max(1, min(_MOST_TEXTS, _MOST_CHARACTERS * len(sources) // max(1, characters)))
+
     def fit_transform(self, sources: Sequence[Any]) -> Any:
-        texts = [as_text(source) for source in sources]
+        texts = _beginnings(sources)
         vectorizer = require("sklearn.feature_extraction.text", extra="train").TfidfVectorizer
         analyzer, sizes = ("char", (1, 3)) if mostly_unspaced(texts) else ("char_wb", (2, 5))
         self._parts = [
             vectorizer(token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True),
-            vectorizer(analyzer=analyzer, ngram_range=sizes, sublinear_tf=True, max_features=_MOST_CHARACTERS),
+            vectorizer(analyzer=analyzer, ngram_range=sizes, sublinear_tf=True, max_features=_MOST_NGRAMS),
         ]
         return self._joined([part.fit_transform(texts) for part in self._parts])
 
     def transform(self, sources: Sequence[Any]) -> Any:
-        texts = [as_text(source) for source in sources]
+        texts = _beginnings(sources)
         return self._joined([part.transform(texts) for part in self._parts])
 
     @staticmethod
@@ -142,3 +152,8 @@ def _scaled(estimator: Any) -> Any:
 def as_text(source: Any) -> str:
     """A text, or words joined to one."""
     return source if isinstance(source, str) else " ".join(source)
+
+
+def _beginnings(sources: Sequence[Any]) -> list[str]:
+    """The texts, long ones cut off: tf-idf of all n-grams of a book takes minutes."""
+    return [as_text(source)[:_LONGEST] for source in sources]

@@ -14,6 +14,8 @@ from regard.tasks.targets import Target
 
 __all__ = ["ItemBaseline"]
 
+_MOST_ITEMS = 50_000
+
 
 class ItemBaseline(Baseline):
     """A linear model of the vector of each item, without its neighbours.
@@ -55,7 +57,9 @@ class _Plain(SimpleFeatures):
     """Vectors as they are."""
 
     name: ClassVar[str] = "vectors with a linear model"
-    most: ClassVar[int] = 50_000
+
+    def most(self, sources: Sequence[Any]) -> int:
+        return _MOST_ITEMS
 
     def fit_transform(self, sources: Sequence[Any]) -> Any:
         return self.transform(sources)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.extras import require
 from regard.tasks.baselines.baseline import Baseline
 from regard.tasks.baselines.features import SimpleFeatures
 from regard.tasks.examples import Pair, spread
@@ -42,7 +43,7 @@ class SourceBaseline(Baseline):
     def fit(self, pairs: Sequence[Pair]) -> None:
         known = self._target.known(self._target.tensor([target for _, target in pairs])).tolist()
         pairs = [pair for pair, is_known in zip(pairs, known, strict=True) if is_known]
-        pairs = spread(pairs, self._features.most)
+        pairs = spread(pairs, self._features.most([source for source, _ in pairs]))
         found = self._features.fit_transform([source for source, _ in pairs])
         wanted = self._target.tensor([target for _, target in pairs]).numpy()
         if self._target.labels:
@@ -54,7 +55,8 @@ class SourceBaseline(Baseline):
                 for asked, column in zip(answered, wanted.T, strict=True)
             ]
         else:
-            self._fitted = [self._features.regressor().fit(found, wanted)]
+            mean = require("sklearn.dummy", extra="train").DummyRegressor()
+            self._fitted = [(self._features.regressor() if len(pairs) > 1 else mean).fit(found, wanted)]
 
     def evaluate(self, pairs: Sequence[Pair], *, lengths: Sequence[int] | None = None) -> Evaluation:
         """Predict for the examples, and compare.
