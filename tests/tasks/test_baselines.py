@@ -11,7 +11,7 @@ from source_cases import CASES, TARGETS, case_of
 from regard.inputs import Graph
 from regard.tasks import Experiment, Splits
 from regard.tasks.baselines import fit_baseline
-from regard.tasks.baselines.features import TextFeatures
+from regard.tasks.baselines.features import ItemStatistics, TextFeatures
 from regard.tasks.baselines.graphs import GraphCounts
 from regard.tasks.baselines.pairs import PairsBaseline
 from regard.tasks.baselines.series import RandomConvolutions
@@ -143,6 +143,17 @@ def test_the_counting_tagger_by_hand():
     tagger.fit([(["zig"], ["X"])])
     assert tagger.tag(["zig", "wig"]) == ["X", "VERB"]
     assert tagger.evaluate([(["the", "saw"], ["DET", None])]).examples == 1
+
+
+# The vectors of a batch of words are as wide as its word of the most n-grams.
+@pytest.mark.parametrize("kind", [kind for kind in CASES if kind != "words"])
+def test_a_kind_that_gives_no_features_of_its_own_has_statistics_of_its_vectors(kind):
+    source, sources, _ = case_of(kind)
+    encoder = source.fit(sources)
+    rows = ItemStatistics(source, encoder).fit_transform(sources)
+    width = source.batch(encoder, [source.item(encoder, sources[0])]).vectors.shape[-1]
+    assert rows.shape == (len(sources), 8 * width)
+    assert np.isfinite(rows).all()
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -101,7 +101,7 @@ class ItemStatistics(SimpleFeatures):
     """Mean, spread, minimum and maximum of each feature over the items of a source, and its means in four quarters.
 
     Args:
-        kind: the settings of a kind of source whose encoded sources are vectors (item, feature).
+        kind: the settings of a kind of source (`Source.simple_items`).
         encoder: its encoder.
     """
 
@@ -114,7 +114,7 @@ class ItemStatistics(SimpleFeatures):
         return self.transform(sources)
 
     def transform(self, sources: Sequence[Any]) -> Any:
-        return np.stack([self._of(np.asarray(self._kind.item(self._encoder, source))) for source in sources])
+        return np.stack([self._of(np.asarray(self._kind.simple_items(self._encoder, source))) for source in sources])
 
     @staticmethod
     def _of(items: Any) -> Any:

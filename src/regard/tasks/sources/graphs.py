@@ -133,9 +133,6 @@ class Graphs(_GraphSource):
 
         return GraphCounts(encoder)
 
-    def simple_items(self, encoder: "GraphEncoder", source: Graph | str | Path) -> Float[Tensor, "node width"]:
-        return self.item(encoder, source).vectors
-
     def drawn(self, encoder: "GraphEncoder", source: Graph | str | Path) -> "DrawnGraph":
         from regard.inspection import DrawnGraph
 
@@ -305,9 +302,6 @@ class Molecules(_GraphSource):
         from regard.tasks.baselines.graphs import Fingerprints
 
         return Fingerprints()
-
-    def simple_items(self, encoder: MoleculeAtoms, source: str) -> Float[Tensor, "atom width"]:
-        return self.item(encoder, source).graph.vectors
 
     def drawn(self, encoder: MoleculeAtoms, source: str) -> "DrawnMolecule | None":
         from regard.inspection import DrawnMolecule

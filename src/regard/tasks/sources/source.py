@@ -116,7 +116,7 @@ class Source(Settings):
         return as_pairs(examples, argument=argument)
 
     def item_keys(self, sources: Iterable[Any]) -> Tensor | None:
-        """A key for each item of sources, by which a saved model knows those in training; None if none come again."""
+        """A key for each item of sources, by which a saved model knows those in training; None if items don't recur."""
         return None
 
     def unknown_pieces(self, encoder: Any, source: Any) -> list[str]:
@@ -159,14 +159,17 @@ class Source(Settings):
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
     def simple_features(self, encoder: Any) -> "SimpleFeatures":
-        """The features of a whole source for the baseline that stands beside a model's score."""
+        """The features of a whole source for the baseline that stands beside a model's score.
+
+        By default statistics of its vectors; a kind whose vectors differ in width from batch to batch gives others.
+        """
         from regard.tasks.baselines.features import ItemStatistics
 
         return ItemStatistics(self, encoder)
 
     def simple_items(self, encoder: Any, source: Any) -> Any:
-        """The vectors (item, feature) of the items of a source, for the baseline of a tagger."""
-        return self.item(encoder, source)
+        """The vectors (item, feature) of the items of a source, for a baseline: those of a batch of it alone."""
+        return self.batch(encoder, [self.item(encoder, source)]).vectors[0]
 
     @property
     def relations(self) -> int:
