@@ -200,7 +200,9 @@ def test_an_experiment_keeps_it_in_the_card_and_tells_when_it_is_better(tmp_path
     weak = tiny(**{**BY_HEART, "epochs": 1, "learning_rate": 1e-6})
     trained = Experiment(weak, Splits(SAWS, SAWS[:2], SAWS[2:]), tmp_path / "out").run(final=True, progress="none")
     assert trained.baseline.score > trained.evaluations["dev"].score
-    assert trained.warnings[0].startswith("The baseline, counts of words and suffixes, is better on dev: accuracy ")
+    assert trained.warnings[0].startswith(
+        "The baseline, counts of words and suffixes, is better than the model on dev: "
+    )
     saved = json.loads((tmp_path / "out" / "model" / "model.json").read_text(encoding="utf-8"))["about"]
     assert saved["baseline"]["name"] == "counts of words and suffixes"
     assert set(saved["baseline"]["scores"]) == {"dev", "test"}
@@ -224,7 +226,9 @@ def test_a_better_model_has_no_such_warning():
     dev = fitted.evaluations["dev"]
     assert fitted.warning(dev) is None
     worse = fitted.warning(dataclasses.replace(dev, score=0.5))
-    assert worse.startswith(f"The baseline, {fitted.name}, is better on dev: accuracy 100.00 %, the model 50.00 %. ")
+    assert worse.startswith(
+        f"The baseline, {fitted.name}, is better than the model on dev: accuracy 100.00 % against 50.00 %. "
+    )
     errors = dataclasses.replace(fitted, measure=Regression.measure)
     assert errors.warning(dataclasses.replace(dev, score=0.5)) is None
     assert errors.warning(dataclasses.replace(dev, score=2.0)) is not None

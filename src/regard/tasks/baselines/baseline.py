@@ -72,8 +72,8 @@ class FittedBaseline:
             return None
         say = self.measure.format
         return (
-            f"The baseline, {self.name}, is better on dev: {self.measure.name} {say(self.score)}, the model "
-            f"{say(model.score)}. `regard compare` tries other recipes."
+            f"The baseline, {self.name}, is better than the model on dev: {self.measure.name} {say(self.score)} "
+            f"against {say(model.score)}. `regard compare` tries other recipes."
         )
 
     def to_json(self) -> dict[str, Any]:
