@@ -41,6 +41,7 @@ class Batch:
             edges; None if all may attend to all.
         relations: (batch, query, key) int64, the relation of each key to each query as an id, such as the kind of bond
             between them; None if all relations are alike.
+        ngrams: (batch, length, ngram) int64, the ids of the n-grams of each item (`hashed_ngrams`); None for none.
 
     Raises:
         ArgumentError: shapes or dtypes that don't match, or (checked on the CPU only) a length that is negative or
@@ -59,6 +60,7 @@ class Batch:
     labels: Shaped[Tensor, "..."] | None = None
     mask: Any = None
     relations: Shaped[Tensor, "..."] | None = None
+    ngrams: Shaped[Tensor, "..."] | None = None
 
     def __post_init__(self) -> None:
         vectors, lengths, labels = self.vectors, self.lengths, self.labels
@@ -85,6 +87,12 @@ class Batch:
                 f"`relations` must be int64 of shape {square}, one for each pair of items, "
                 f"but is {relations.dtype} of shape {tuple(relations.shape)}."
             )
+        ngrams = self.ngrams
+        if ngrams is not None and (ngrams.shape[:-1] != vectors.shape[:2] or ngrams.dtype != torch.int64):
+            raise ArgumentError(
+                f"`ngrams` must be int64 of shape ({len(vectors)}, {vectors.shape[1]}, ...), ids for each item of "
+                f"`vectors`, but is {ngrams.dtype} of shape {tuple(ngrams.shape)}."
+            )
         # Reading values would synchronise with a GPU; batches are made on the CPU, so they are checked there.
         if lengths.device.type == "cpu" and len(lengths):
             shortest, longest = int(lengths.min()), int(lengths.max())
@@ -110,13 +118,14 @@ class Batch:
             >>> batch.to("cpu") is batch
             True
         """
-        held = (self.vectors, self.lengths, self.labels, self.relations)
+        held = (self.vectors, self.lengths, self.labels, self.relations, self.ngrams)
         if self.mask is None and all(tensor is None or tensor.device == torch.device(device) for tensor in held):
             return self
         labels = None if self.labels is None else self.labels.to(device)
         mask = None if self.mask is None else map_operands(lambda tensor: tensor.to(device), self.mask)
         relations = None if self.relations is None else self.relations.to(device)
-        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations)
+        ngrams = None if self.ngrams is None else self.ngrams.to(device)
+        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations, ngrams)
 
     @classmethod
     def pad(cls, sequences: Sequence[Tensor], labels: Sequence[Sequence[int]] | None = None) -> "Batch":

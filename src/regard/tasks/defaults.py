@@ -78,7 +78,8 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     updates_per_epoch = max(1.0, items / batch_items)
     epochs = max(recipe.epochs, int(min(task.most_epochs(recipe.input.kind), _UPDATES / updates_per_epoch)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
-    patience = max(recipe.patience, epochs) if epochs > recipe.epochs else recipe.patience
+    waits = epochs > recipe.epochs and recipe.best_by == "score"
+    patience = max(recipe.patience, epochs) if waits else recipe.patience
     return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
 
 

@@ -39,6 +39,7 @@ class SourceNetwork(nn.Module):
         pooling = getattr(recipe.task, "pooling", None)
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
+        self.linear: nn.Module | None = None
 
     @property
     def members(self) -> tuple["SourceNetwork"]:
@@ -65,7 +66,7 @@ class SourceNetwork(nn.Module):
 
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
-        return self.output(self.features(batch))
+        return with_linear(self, self.output(self.features(batch)), batch)
 
 
 def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
@@ -102,6 +103,7 @@ class Ensemble(nn.Module):
     def __init__(self, members: Sequence[SourceNetwork]):
         super().__init__()
         self.members: Any = nn.ModuleList(members)
+        self.linear: nn.Module | None = None
 
     @property
     def pooling(self) -> Pooling | None:
@@ -114,7 +116,14 @@ class Ensemble(nn.Module):
 
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
-        return torch.stack([member(batch) for member in self.members]).mean(0)
+        return with_linear(self, torch.stack([member(batch) for member in self.members]).mean(0), batch)
+
+
+def with_linear(
+    network: SourceNetwork | Ensemble, given: Float[Tensor, "target output"], batch: Batch
+) -> Float[Tensor, "target output"]:
+    """The outputs of a network and those of its linear part together, if it has one."""
+    return given if network.linear is None else given + network.linear(batch)
 
 
 def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork | Ensemble:
@@ -124,4 +133,12 @@ def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork 
         recipe, encoder, outputs: as in `SourceNetwork`; `members` of the recipe is the number of members.
     """
     members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
-    return Ensemble(members) if len(members) > 1 else members[0]
+    network = Ensemble(members) if len(members) > 1 else members[0]
+    if getattr(recipe.task, "pooling", None) is not None:
+        network.linear = recipe.input.linear_part(outputs)
+    if network.linear is not None:
+        for member in members:
+            # Before training, the network leaves what the linear part says as it is.
+            nn.init.zeros_(member.output.weight)
+            nn.init.zeros_(member.output.bias)
+    return network

@@ -97,7 +97,13 @@ class Recipe(Settings):
             or linearly, as `schedule` says ("cosine" or "linear").
         smoothing: label smoothing.
         average: the decay of the moving average of the weights; 0: no average.
-        patience: stop after this many epochs without a better score on dev.
+        best_by: what makes an epoch the best one: its "score" on dev, of equal scores the one with the lower loss; or
+            its "loss" on dev, which for probabilities is taken at their best temperature. Of few examples the loss says
+            more than the score.
+        cross_validate: whether cross-validation on the training examples chooses the epoch to keep, if dev has fewer
+            than 200 examples; it takes three more trainings' time.
+        keep_epoch: the epoch that is kept, and the last one; None: the best on dev.
+        patience: stop after this many epochs without a better score on dev, or a lower loss, as `best_by` says.
         minutes: stop after the epoch in which this time is over; None: no limit. A run that stops in this way can't be
             repeated exactly.
         seed: of the initial weights, the order of examples and dropout.
@@ -158,6 +164,9 @@ class Recipe(Settings):
     schedule: str = one_of("cosine", "cosine", "linear")
     smoothing: float = fraction(0.0)
     average: float = fraction(0.0)
+    best_by: str = one_of("score", "score", "loss")
+    cross_validate: bool = boolean(False)
+    keep_epoch: int | None = integer_or_none(1)
     patience: int = integer(6, 1)
     minutes: float | None = real_or_none(0.0)
     seed: int = integer(0, 0, 2**31 - 1)

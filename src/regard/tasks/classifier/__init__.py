@@ -39,7 +39,16 @@ Examples:
 
 _FEW_LABELS = 20
 _DEFAULTS: dict[str, dict[str, Any]] = {
-    "words": {"layers": 1, "dropout": 0.4, "average": 0.98},
+    "words": {
+        "input": {"linear": True},
+        "layers": 1,
+        "dropout": 0.4,
+        "average": 0.98,
+        "epochs": 4,
+        "best_by": "loss",
+        "cross_validate": True,
+        "patience": 3,
+    },
     "speech": {
         "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
     },
@@ -113,7 +122,7 @@ class _Classifier(Task):
         return _DEFAULTS.get(source, {})
 
     def most_epochs(self, source: str) -> int:
-        return {"words": 30, "pictures": 160}.get(source, 100)
+        return {"words": 10, "pictures": 160}.get(source, 100)
 
 
 TASK = _Classifier()

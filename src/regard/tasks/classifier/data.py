@@ -61,6 +61,8 @@ class ClassifierData(PairsData):
         dev_items = [self.recipe.input.item(encoder, each) for each, _ in self.dev]
         dev = self._corpus(encoder, answers[0], self.dev, dev_items, dev_targets, "dev")
         network = source_network(self.recipe, encoder, answers[0].outputs)
+        if network.linear is not None:
+            dataset.offsets = _fit_linear_part(network.linear, dataset, answers[0])
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
     def _corpus(
@@ -82,6 +84,13 @@ class ClassifierData(PairsData):
         model = Classifier(network, encoder, answer, self.recipe, about=about, name=name)
         model.calibrate(self.dev)
         return model
+
+
+def _fit_linear_part(part: Any, dataset: Dataset, answer: Target) -> Tensor:
+    """Fit the linear part of a network, and return what it says of each source if it is fitted to the others."""
+    batches = [dataset.batch([place]) for place in range(len(dataset.lengths))]
+    ids = [each.sources.ngrams[0] for each in batches if each.sources.ngrams is not None]
+    return part.fit(ids, answer, torch.cat([each.targets[0] for each in batches]))
 
 
 def _kind(targets: Sequence[Any], argument: str) -> type[Target]:

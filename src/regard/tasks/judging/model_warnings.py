@@ -12,6 +12,7 @@ from regard.tasks.examples import as_pairs
 __all__ = ["label_warnings", "model_warnings", "text_warnings"]
 
 _FEW = 200
+_FEW_DEV = 20
 _GAIN = 0.02
 
 
@@ -28,7 +29,8 @@ def model_warnings(
     """
     found = [*dict.fromkeys(model.task.warnings(model, splits, scores)), *_lower_on_test(model, scores)]
     known = model.task.known_targets(splits["train"])
-    return [*found, *_empty(splits["train"]), *_few(model, known), *_unfinished(rows)]
+    unfinished = _unfinished(rows) if model.recipe.keep_epoch is None else ()
+    return [*found, *_empty(splits["train"]), *_few(model, known, splits["dev"]), *unfinished]
 
 
 def _lower_on_test(model: Any, scores: Mapping[str, Any]) -> Iterator[str]:
@@ -50,10 +52,13 @@ def _empty(examples: Sequence[Any]) -> Iterator[str]:
         yield f"{counted(empty, 'training text')} {'was' if empty == 1 else 'were'} empty and left out."
 
 
-def _few(model: Any, known: list[Any]) -> Iterator[str]:
+def _few(model: Any, known: list[Any], dev: Sequence[Any]) -> Iterator[str]:
+    what = "item" if model.task.per_item else "example"
+    chosen_by = len(model.task.known_targets(dev))
     if len(known) < _FEW:
-        what = "items" if model.task.per_item else "examples"
-        yield f"It was trained on {len(known):,} {what}: with fewer than {_FEW}, scores vary a lot between seeds."
+        yield f"It was trained on {len(known):,} {what}s: with fewer than {_FEW}, scores vary a lot between seeds."
+    elif chosen_by < _FEW_DEV and model.recipe.keep_epoch is None:
+        yield f"Dev has {counted(chosen_by, what)}, too few to choose an epoch by: another dev may choose another one."
 
 
 def _unfinished(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

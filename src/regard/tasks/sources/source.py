@@ -158,6 +158,10 @@ class Source(Settings):
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
+    def linear_part(self, outputs: int) -> nn.Module | None:
+        """The linear part of a classifier with so many outputs, to be fitted before training; None if it has none."""
+        return None
+
     def simple_features(self, encoder: Any) -> "SimpleFeatures":
         """The features of a whole source for the baseline that stands beside a model's score.
 

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -19,15 +19,17 @@ from regard.inputs import (
     split_characters,
     split_words,
 )
+from regard.inputs.text.hashed_ngrams import hashed_ngrams
 from regard.page.numbers import counted
 from regard.tasks.examples import Example, as_examples
 from regard.tasks.judging.out_of_distribution import Statistic
-from regard.tasks.settings import features, fraction, integer, one_of
+from regard.tasks.settings import boolean, features, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.texts import mostly_unspaced
 
 if TYPE_CHECKING:
     from regard.tasks.baselines import SimpleFeatures
+    from regard.tasks.linear_part import LinearPart
 
 __all__ = ["CUTS", "Words"]
 
@@ -55,7 +57,9 @@ _UNSPACED = {
     "shape_width": 0,
     "word_dropout": 0.4,
     "feature_dropout": 0.3,
+    "linear_ngrams": "characters",
 }
+_FEW_LABELS = 8
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,10 @@ class Words(Source):
         word_dropout: the probability that a word counts as unknown in training, so that the network learns from its
             affixes and n-grams.
         feature_dropout: the probability that a single affix or n-gram is left out in training.
+        linear: of a classifier: whether a linear model of n-grams stands beside the network (`tasks.linear_part`).
+        linear_ngrams: its n-grams: "words" has words, pairs of words, and two to five characters of a word;
+            "characters" has one to three characters, for a script without spaces between words.
+        linear_rows: the number of rows of each table of the linear part; n-grams with the same hash share a row.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -96,6 +104,9 @@ class Words(Source):
     embedding_dropout: float = fraction(0.2)
     word_dropout: float = fraction(0.3)
     feature_dropout: float = fraction(0.0)
+    linear: bool = boolean(False)
+    linear_ngrams: str = one_of("words", "words", "characters")
+    linear_rows: int = integer(65536, 2)
 
     @classmethod
     def suits(cls, source: Any) -> int:
@@ -103,7 +114,9 @@ class Words(Source):
 
     @classmethod
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        return _UNSPACED if mostly_unspaced([source for source, _ in pairs if isinstance(source, str)]) else {}
+        unspaced = mostly_unspaced([source for source, _ in pairs if isinstance(source, str)])
+        labels = {target for _, target in pairs if isinstance(target, str)}
+        return {**(_UNSPACED if unspaced else {}), **({"linear_rows": 16384} if len(labels) > _FEW_LABELS else {})}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
         return WordEncoder.fit((self._words(source) for source in sources), features=self.features)
@@ -137,7 +150,11 @@ class Words(Source):
         return torch.tensor([zlib.crc32(word) - 2**31 for word in words], dtype=torch.int32)
 
     def batch(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Batch:
-        return encoder.encode(items)
+        batch = encoder.encode(items)
+        if not self.linear:
+            return batch
+        unspaced = self.linear_ngrams == "characters"
+        return replace(batch, ngrams=hashed_ngrams(items, self.linear_rows, unspaced=unspaced))
 
     def from_argument(self, encoder: WordEncoder, argument: str) -> list[tuple[str, Any]]:
         return [(argument, self.names(encoder, argument))]
@@ -155,6 +172,11 @@ class Words(Source):
 
     def known_text(self, encoder: WordEncoder) -> str:
         return "".join(encoder.vocabulary)
+
+    def linear_part(self, outputs: int) -> "LinearPart | None":
+        from regard.tasks.linear_part import LinearPart
+
+        return LinearPart(self.linear_rows, outputs) if self.linear else None
 
     def simple_features(self, encoder: WordEncoder) -> "SimpleFeatures":
         from regard.tasks.baselines.features import TextFeatures

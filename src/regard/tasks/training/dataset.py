@@ -19,14 +19,17 @@ class TrainingBatch(NamedTuple):
         sources: the sources.
         targets: the targets for each output of the network: one per source, (source, ...), or one per item of all
             sources, (item, ...).
+        offsets: what the linear part of the network says of each source if it is fitted to others, (source, output).
     """
 
     sources: Batch
     targets: tuple[Tensor, ...]
+    offsets: Tensor | None = None
 
     def to(self, device: Any) -> "TrainingBatch":
         """This batch on another device."""
-        return TrainingBatch(self.sources.to(device), tuple(each.to(device) for each in self.targets))
+        offsets = None if self.offsets is None else self.offsets.to(device)
+        return TrainingBatch(self.sources.to(device), tuple(each.to(device) for each in self.targets), offsets)
 
 
 class Dataset:
@@ -37,7 +40,12 @@ class Dataset:
         encoder: encodes the sources.
         items: the items of each source.
         wanted: the targets of each source, one tensor per output; targets of items are along its first axis.
+
+    Attributes:
+        offsets: as in `TrainingBatch`, of all sources; None without a linear part.
     """
+
+    offsets: Tensor | None = None
 
     def __init__(self, source: Source, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor, ...]]):
         kept = [index for index, item in enumerate(items) if len(item)]
@@ -58,7 +66,8 @@ class Dataset:
     def _batch(self, members: Sequence[int], together: Callable[[list[Tensor]], Tensor]) -> TrainingBatch:
         batch = self._source.batch(self.encoder, [self._items[index] for index in members])
         wanted = zip(*(self._wanted[index] for index in members), strict=True)
-        return TrainingBatch(batch, tuple(together(list(same)) for same in wanted))
+        offsets = None if self.offsets is None else self.offsets[list(members)]
+        return TrainingBatch(batch, tuple(together(list(same)) for same in wanted), offsets)
 
 
 class ItemDataset(Dataset):

@@ -64,7 +64,7 @@ class Loop:
             row: dict[str, Any] = {}
             if self.fabric.is_global_zero:
                 dev, weights = self.evaluate()
-                row = next_row(history, loss, dev, time.monotonic() - started, measure)
+                row = next_row(history, loss, dev, time.monotonic() - started, measure, self.recipe)
                 if row["best_epoch"] == row["epoch"]:
                     self.best = weights
             # The others wait here: the score in the first process decides for all.

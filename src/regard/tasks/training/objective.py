@@ -173,6 +173,8 @@ class TargetObjective(Objective):
         drawn = [member.features(batch.sources) for _ in range(_PASSES if self.recipe.consistency else 1)]
         own, *others = self.answers
         given = torch.stack([member.output(features) for features in drawn])
+        if batch.offsets is not None:
+            given = given + batch.offsets
         terms = [self._mean(own, given, batch.targets[0], self.recipe.smoothing)]
         shares = auxiliary_weights(self.recipe).values()
         for head, answer, wanted, share in zip(heads, others, batch.targets[1:], shares, strict=True):
@@ -196,4 +198,11 @@ class TargetObjective(Objective):
             given.append(self.network(batch.sources.to(device)).cpu())
             wanted.append(batch.targets[0])
         both = torch.cat(given), torch.cat(wanted)
-        return DevScore(self.answers[0].score(*both), self.answers[0].loss(*both, 0.0)[0].item())
+        return DevScore(self.answers[0].score(*both), self._dev_loss(*both))
+
+    def _dev_loss(self, given: Tensor, wanted: Tensor) -> float:
+        answer = self.answers[0]
+        if self.recipe.best_by == "loss":
+            # Too confident a network may be right as often as before: its temperature is chosen in the end.
+            given = given / getattr(answer.calibrated(given, wanted), "temperature", 1.0)
+        return answer.loss(given, wanted, 0.0)[0].item()

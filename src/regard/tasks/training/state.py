@@ -142,7 +142,9 @@ class MovingAverage:
 Row = dict[str, Any]
 
 
-def next_row(history: Sequence[Row], loss: float, dev: DevScore, seconds: float, measure: Measure) -> Row:
+def next_row(
+    history: Sequence[Row], loss: float, dev: DevScore, seconds: float, measure: Measure, recipe: Recipe | None = None
+) -> Row:
     """Make the row of the epoch that has just ended.
 
     Args:
@@ -151,6 +153,7 @@ def next_row(history: Sequence[Row], loss: float, dev: DevScore, seconds: float,
         dev: the score and loss on the dev examples.
         seconds: the duration of training so far, including the time before the run was resumed.
         measure: the measure of the score.
+        recipe: says what makes an epoch the best; None: its score.
 
     Example:
         >>> from regard.tasks.judging.measure import ACCURACY
@@ -160,8 +163,14 @@ def next_row(history: Sequence[Row], loss: float, dev: DevScore, seconds: float,
     """
     row: Row = {"epoch": len(history) + 1, "loss": loss, "score": dev.score, "dev_loss": dev.loss}
     best = history[history[-1]["best_epoch"] - 1] if history else row
-    as_good = dev.score == best["score"] and dev.loss < best["dev_loss"]
-    if as_good or measure.better(dev.score, than=best["score"]):
+    lower = dev.loss < best["dev_loss"]
+    if recipe is not None and recipe.keep_epoch is not None:
+        better = True
+    elif recipe is not None and recipe.best_by == "loss":
+        better = lower
+    else:
+        better = measure.better(dev.score, than=best["score"]) or (lower and dev.score == best["score"])
+    if better:
         best = row
     return row | {"best": best["score"], "best_epoch": best["epoch"], "seconds": round(seconds, 3)}
 
@@ -173,12 +182,24 @@ def is_over(recipe: Recipe, history: Sequence[Row]) -> str | None:
     last = history[-1]
     if last["epoch"] >= recipe.epochs:
         return "all epochs are done"
+    if recipe.keep_epoch is not None:
+        if last["epoch"] >= recipe.keep_epoch:
+            return f"epoch {recipe.keep_epoch} is the one to keep"
+        return _out_of_time(recipe, last)
+    if recipe.best_by == "loss":
+        if last["epoch"] - last["best_epoch"] >= recipe.patience:
+            return f"no lower dev loss for {recipe.patience} epochs"
+        return _out_of_time(recipe, last)
     # An equal score with a lower loss makes a new best epoch, but doesn't extend the patience. It does while the score
     # is still that of the first epoch: early in training a seq2seq model gets nothing right, and only its loss falls.
     risen = next(row["epoch"] for row in history if row["best"] == last["best"])
     risen = last["best_epoch"] if risen == history[0]["epoch"] else risen
     if last["epoch"] - risen >= recipe.patience:
         return f"no better dev score for {recipe.patience} epochs"
+    return _out_of_time(recipe, last)
+
+
+def _out_of_time(recipe: Recipe, last: Row) -> str | None:
     if recipe.minutes is not None and last["seconds"] >= 60 * recipe.minutes:
         return f"the time limit of {recipe.minutes:g} minutes has passed"
     return None

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
-from regard.page.numbers import plural
+from regard.page.numbers import counted, plural
 from regard.progress import choose_progress
 from regard.tasks.defaults import default_recipe
 from regard.tasks.judging.out_of_distribution import thresholds_of
@@ -26,6 +26,7 @@ from regard.tasks.splits import Splits
 from regard.tasks.training.batching import key
 from regard.tasks.training.compute import Compute, choose_accelerator
 from regard.tasks.training.context import explained_errors, quiet_fabric
+from regard.tasks.training.cross_validation import FOLDS, choose_epoch, needs_cross_validation
 from regard.tasks.training.objective import Objective, TrainingData
 from regard.tasks.training.processes import with_workers
 from regard.tasks.training.progress import TrainingProgress
@@ -116,7 +117,8 @@ def train(
         show.note(
             f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
         )
-    checked: TrainingData = TASKS[recipe.task.kind].data(recipe, examples, dev, auxiliary)
+    task = TASKS[recipe.task.kind]
+    checked: TrainingData = task.data(recipe, examples, dev, auxiliary)
     if (said := recipe.input.preparation([source for source, _ in checked.examples])) is not None:
         show.note(said)
     if resume and out is None:
@@ -127,6 +129,10 @@ def train(
     compute = Compute(choose_accelerator(device), threads, devices, matmul)
     if launch is not None:
         compute = launch.compute(compute, device)
+    elif needs_cross_validation(recipe, checked.examples, checked.dev) and not auxiliary:
+        begun = RunFolder(out).recipe() if out is not None and resume else None
+        recipe = _with_epoch(recipe, checked, begun, compute, show)
+        checked = task.data(recipe, checked.examples, checked.dev, auxiliary)
     with joined(launch) as process:
         request = _Request(recipe, checked, dict(data or {}), process, show)
         if launch is not None:
@@ -266,6 +272,38 @@ def _objective(request: _Request) -> Objective:
             f"`width` {recipe.width:,}, `hidden` {recipe.hidden:,}, `layers` {recipe.layers:,} and `reach` "
             f"{recipe.reach:,}. Choose smaller ones."
         ) from error
+
+
+def _with_epoch(
+    recipe: Recipe, checked: TrainingData, begun: Recipe | None, compute: Compute, show: TrainingProgress
+) -> Recipe:
+    """The recipe with the epoch to keep, which cross-validation chooses.
+
+    Args:
+        recipe: how to train.
+        checked: the training data.
+        begun: the recipe of the run that is resumed, if there is one: it has the epoch already.
+        compute: the hardware settings.
+        show: shows the progress.
+    """
+    if begun is not None and replace(begun, keep_epoch=None) == recipe:
+        return begun
+    show.note(
+        f"Dev has {counted(len(checked.dev), recipe.input.source_noun)}, too few to choose an epoch by: {FOLDS} short "
+        "trainings on parts of the examples choose it by cross-validation."
+    )
+    alone = replace(compute, devices=1)
+
+    def rehearse(recipe: Recipe, examples: Sequence[Any], dev: Sequence[Any]) -> list[dict[str, Any]]:
+        request = _Request(recipe, TASKS[recipe.task.kind].data(recipe, examples, dev, None), {}, ProcessRank(), silent)
+        with alone.in_use(), quiet_fabric():
+            torch.manual_seed(key(recipe.seed, 0, stream=2))
+            return _fit(request, _Start(alone), None, _objective(request))[0]
+
+    silent = TrainingProgress()
+    chosen = choose_epoch(recipe, checked.examples, rehearse)
+    show.note(f"Cross-validation keeps epoch {chosen.keep_epoch}.")
+    return chosen
 
 
 def _fit(

@@ -1,0 +1,176 @@
+"""The linear part of a classifier of texts: a model of n-grams, which is fitted first, and whose outputs are added."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from regard.attention import Lengths, attend
+from regard.extras import require
+from regard.inputs import Batch
+from regard.inputs.text.hashed_ngrams import NGRAM_COLUMNS
+from regard.tasks.examples import spread
+from regard.tasks.targets import Target
+
+__all__ = ["LinearPart"]
+
+_MOST_EXAMPLES = 20_000
+_FOLDS = 4
+_ABSENT = -4.0
+"""The bias of a label that the examples lack."""
+
+
+class LinearPart(nn.Module):
+    """A linear model of the tf-idf of a text's n-grams, as a sum of what each item adds.
+
+    It is solved as a convex problem in seconds and isn't trained further; the network beside it learns what it leaves.
+    An item adds the weights of its n-grams, divided by the norm of the text. The sum is `length` times a mean that
+    attention with equal weights takes, so that an item that is hidden from attention is hidden from this part, too.
+
+    Args:
+        rows: the number of rows of each of the two tables, of words and pairs of words, and of characters.
+        outputs: the number of outputs.
+
+    Source: Wang and Manning 2012, Baselines and Bigrams (ACL 2012, P12-2018), for linear models of n-grams; Friedman
+        2001, Greedy Function Approximation (doi 10.1214/aos/1013203451), section 2, for fitting to what is left.
+
+    Example:
+        >>> import torch
+        >>> from regard.inputs.text.hashed_ngrams import hashed_ngrams
+        >>> from regard.tasks.targets import Label
+        >>> part, ids = LinearPart(64, 2), hashed_ngrams([["good"], ["poor"]] * 8, 64)
+        >>> _ = part.fit(ids, Label(("no", "yes")), torch.tensor([1, 0] * 8))
+        >>> batch = Batch(torch.zeros(16, 1, 1), torch.ones(16, dtype=torch.int64), ngrams=ids)
+        >>> part(batch).argmax(1)[:2]
+        tensor([1, 0])
+    """
+
+    def __init__(self, rows: int, outputs: int):
+        super().__init__()
+        self.rows, self.outputs = rows, outputs
+        # A row has the weight for each output, times the idf, and the square of the idf, of which norms are made.
+        self.words = nn.EmbeddingBag(rows, outputs + 1, mode="sum", padding_idx=0)
+        self.characters = nn.EmbeddingBag(rows, outputs + 1, mode="sum", padding_idx=0)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        for table in (self.words, self.characters):
+            nn.init.zeros_(table.weight)
+        self.requires_grad_(False)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "batch output"]:
+        """The outputs for each text."""
+        added = torch.zeros(*batch.vectors.shape[:2], self.outputs, device=batch.vectors.device)
+        for table, ids in zip((self.words, self.characters), _parts(batch.ngrams), strict=True):
+            of_items = table(ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
+            norm = of_items[..., -1:].sum(1, keepdim=True).clamp(min=1e-6).sqrt()
+            added = added + of_items[..., :-1] / norm
+        equal = added.new_zeros(len(added), 1, added.shape[1], 1)
+        mean = attend(equal[:, :, :1], equal, added[:, None], mask=Lengths(key=batch.lengths)).flatten(1)
+        return mean * batch.lengths[:, None] + self.bias
+
+    def fit(
+        self, ids: Int64[Tensor, "text length ngram"] | Sequence[Tensor], target: Target, wanted: Tensor
+    ) -> Float[Tensor, "text output"]:
+        """Fit it to texts, and return what it says of each of them if it is fitted to the others.
+
+        The outputs for texts that it was fitted to are of no use to the network beside it: they are right.
+
+        Args:
+            ids: the ids of each text, (length, ngram), padded with 0.
+            target: the target.
+            wanted: the encoded targets of the texts; unknown ones aren't fitted to.
+
+        Raises:
+            MissingExtraError: scikit-learn is not installed.
+        """
+        counts = [self._counts(part) for part in zip(*(_parts(each) for each in ids), strict=True)]
+        known = target.known(wanted).numpy().nonzero()[0]
+        folds = np.arange(len(known)) % _FOLDS
+        held_out = torch.zeros(len(wanted), self.outputs)
+        for fold in range(_FOLDS):
+            rest, own = known[folds != fold], known[folds == fold]
+            if len(rest) and len(own):
+                tables, bias = self._solved(counts, target, wanted, rest)
+                found = sum(
+                    _scaled(part[own], table[:, -1]) @ table[:, :-1] for part, table in zip(counts, tables, strict=True)
+                )
+                held_out[own] = torch.from_numpy(found + bias).float()
+        tables, bias = self._solved(counts, target, wanted, known)
+        with torch.no_grad():
+            self.bias.copy_(torch.from_numpy(bias))
+            for module, table in zip((self.words, self.characters), tables, strict=True):
+                module.weight.copy_(torch.from_numpy(table))
+        return held_out
+
+    def _counts(self, ids: Sequence[Int64[Tensor, "length ngram"]]) -> Any:
+        """How often each text has each n-gram, sparse (text, row)."""
+        flat = [each[each > 0].numpy() for each in ids]
+        columns = np.concatenate(flat) if flat else np.zeros(0, np.int64)
+        texts = np.repeat(np.arange(len(flat)), [len(each) for each in flat])
+        matrix = require("scipy.sparse", extra="train").csr_matrix
+        return matrix((np.ones(len(columns)), (texts, columns)), shape=(len(flat), self.rows))
+
+    def _solved(self, counts: Sequence[Any], target: Target, wanted: Tensor, places: Any) -> tuple[list[Any], Any]:
+        """The tables and the bias of the model that is fitted to the texts at these places."""
+        places = np.asarray(spread([*places], _MOST_EXAMPLES))
+        own = [part[places] for part in counts]
+        idf = [_idf(part) for part in own]
+        features = require("scipy.sparse", extra="train").hstack(
+            [_scaled(part, each**2).multiply(each[None]) for part, each in zip(own, idf, strict=True)]
+        )
+        weights, bias = _fitted(features.tocsr(), target, wanted[places].numpy())
+        tables = [
+            np.concatenate([part * each[:, None], each[:, None] ** 2], axis=1)
+            for part, each in zip(np.split(weights, len(idf)), idf, strict=True)
+        ]
+        return tables, bias
+
+
+def _parts(ids: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The ids of words and those of characters."""
+    assert ids is not None, "a batch for a linear part has n-grams"
+    return ids[..., :NGRAM_COLUMNS], ids[..., NGRAM_COLUMNS:]
+
+
+def _idf(counts: Any) -> Any:
+    """The smoothed inverse document frequency of each n-gram; 0 of those that no text has."""
+    texts = (counts > 0).sum(0).A1 if hasattr((counts > 0).sum(0), "A1") else np.asarray((counts > 0).sum(0)).ravel()
+    return np.where(texts > 0, np.log((1 + counts.shape[0]) / (1 + texts)) + 1, 0.0)
+
+
+def _scaled(counts: Any, squares: Any) -> Any:
+    """The counts, divided by the norm of each text's tf-idf."""
+    norm = np.sqrt(np.maximum(counts @ squares, 1e-6))
+    return counts.multiply(1 / norm[:, None]).tocsr()
+
+
+def _fitted(features: Any, target: Target, wanted: Any) -> tuple[Any, Any]:
+    """Weights (feature, output) and bias of the linear model for what a network's outputs mean."""
+    linear = require("sklearn.linear_model", extra="train")
+    weights = np.zeros((features.shape[1], target.outputs))
+    bias = np.zeros(target.outputs)
+    if target.labels:
+        known = np.unique(wanted)
+        bias[:] = _ABSENT
+        bias[known] = 0.0
+        if len(known) == 2:
+            found = linear.LogisticRegression(C=10.0, max_iter=300).fit(features, wanted)
+            weights[:, known] = found.coef_.T * [-0.5, 0.5]
+            bias[known] = found.intercept_ * [-0.5, 0.5]
+        elif len(known) > 2:
+            found = linear.LogisticRegression(C=10.0, max_iter=300).fit(features, wanted)
+            weights[:, known], bias[known] = found.coef_.T, found.intercept_
+    elif target.questions:
+        for place, column in enumerate(wanted.T):
+            asked = ~np.isnan(column)
+            if len(answers := np.unique(column[asked])) == 2:
+                found = linear.LogisticRegression(C=10.0, max_iter=300).fit(features[asked], column[asked].astype(int))
+                weights[:, place], bias[place] = found.coef_[0], found.intercept_[0]
+            else:
+                bias[place] = _ABSENT * (1 - 2 * answers.sum()) if len(answers) else 0.0
+    else:
+        found = linear.Ridge(1.0).fit(features, wanted.reshape(-1))
+        weights[:, 0], bias[0] = found.coef_, found.intercept_
+    return weights, bias

@@ -1,0 +1,285 @@
+"""The linear part of a classifier of texts, and the cross-validation that says how long to train beside it."""
+
+import dataclasses
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from regard import Recipe, load, train
+from regard.inputs import Batch
+from regard.inputs.text.hashed_ngrams import NGRAM_COLUMNS, hashed_ngrams
+from regard.tasks import default_recipe
+from regard.tasks.linear_part import LinearPart
+from regard.tasks.targets import Label, MultiLabel, Regression
+from regard.tasks.training.cross_validation import choose_epoch, earliest_good, needs_cross_validation
+
+ROWS = 4096
+WORDS = ["good", "fine", "poor", "dull", "plot", "film", "the", "a", "cast"]
+
+
+def texts_with_labels(count, seed=0):
+    """Texts of random words; yes if there are more of the first two than of the next two."""
+    drawn = random.Random(seed)
+    texts = [drawn.choices(WORDS, k=drawn.randint(3, 9)) for _ in range(count)]
+    scores = [sum((word in WORDS[:2]) - (word in WORDS[2:4]) for word in text) for text in texts]
+    return texts, ["yes" if score > 0 else "no" for score in scores], scores
+
+
+def batch_of(texts, rows=ROWS):
+    lengths = torch.tensor([len(text) for text in texts])
+    return Batch(torch.zeros(len(texts), int(lengths.max()), 1), lengths, ngrams=hashed_ngrams(texts, rows))
+
+
+def ids_of(texts, rows=ROWS):
+    return [hashed_ngrams([text], rows)[0] for text in texts]
+
+
+class TestHashedNgrams:
+    def test_a_word_has_an_id_a_pair_and_its_characters(self):
+        ids = hashed_ngrams([["to", "be"]], 1 << 30)[0]
+        # " to ": 3 of two characters, 2 of three, 1 of four.
+        assert [int((row > 0).sum()) for row in ids] == [1 + 6, 2 + 6]
+        assert len({*ids.flatten().tolist()} - {0}) == 2 + 1 + 12
+
+    def test_case_and_neighbours_after_it_change_nothing(self):
+        one, other = hashed_ngrams([["To", "be"], ["to", "see"]], ROWS)
+        assert torch.equal(one[0][one[0] > 0], other[0][other[0] > 0])
+        assert one[1, 1] != other[1, 1]
+
+    def test_a_script_without_spaces_has_short_ngrams(self):
+        ids = hashed_ngrams([["很好看"]], 1 << 30, unspaced=True)[0]
+        assert int((ids[:, NGRAM_COLUMNS:] > 0).sum()) == 3 + 2 + 1
+
+    def test_ids_are_within_the_table_and_a_very_long_word_is_cut(self):
+        ids = hashed_ngrams([["x" * 100_000], []], 16)
+        assert ids.shape == (2, 1, NGRAM_COLUMNS + 60)
+        assert int(ids.max()) < 16
+        assert not ids[1].any()
+
+
+class TestOutputs:
+    def test_they_are_those_of_logistic_regression_on_tf_idf(self):
+        """By scikit-learn's own tf-idf of words and pairs; characters are left out of both."""
+        text = pytest.importorskip("sklearn.feature_extraction.text")
+        linear = pytest.importorskip("sklearn.linear_model")
+        texts, labels, _ = texts_with_labels(60)
+        # Each word once in a text: repeated ones count in the norm once for each time.
+        texts = [list(dict.fromkeys(each)) for each in texts]
+        target = Label(("no", "yes"))
+        ids = [
+            torch.cat([each[:, :NGRAM_COLUMNS], torch.zeros(len(each), 1).long()], 1) for each in ids_of(texts, 1 << 20)
+        ]
+        part = LinearPart(1 << 20, 2)
+        part.fit(ids, target, target.tensor(labels))
+        vectorizer = text.TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2))
+        features = vectorizer.fit_transform([" ".join(each) for each in texts])
+        expected = linear.LogisticRegression(C=10.0, max_iter=300).fit(features, labels).decision_function(features)
+        found = part(dataclasses.replace(batch_of(texts, 1 << 20), ngrams=torch.nn.utils.rnn.pad_sequence(ids, True)))
+        assert np.allclose((found[:, 1] - found[:, 0]).numpy(), expected, atol=2e-2)
+
+    def test_what_it_says_of_a_text_it_was_not_fitted_to_is_the_same_by_the_model_of_the_others(self):
+        """Held-out outputs: those of a part that is fitted to the other folds, computed by its own forward pass."""
+        texts, labels, _ = texts_with_labels(41)
+        target = Label(("no", "yes"))
+        wanted, ids = target.tensor(labels), ids_of(texts)
+        held_out = LinearPart(ROWS, 2).fit(ids, target, wanted)
+        for fold in range(4):
+            rest = [place for place in range(41) if place % 4 != fold]
+            part = LinearPart(ROWS, 2)
+            part.fit([ids[place] for place in rest], target, wanted[rest])
+            own = [place for place in range(41) if place % 4 == fold]
+            assert torch.allclose(part(batch_of([texts[place] for place in own])), held_out[own], atol=1e-3)
+
+    def test_padding_and_company_change_nothing(self):
+        texts, labels, _ = texts_with_labels(30)
+        part, target = LinearPart(ROWS, 2), Label(("no", "yes"))
+        part.fit(ids_of(texts), target, target.tensor(labels))
+        together = part(batch_of(texts))
+        alone = torch.cat([part(batch_of([text])) for text in texts])
+        assert torch.allclose(together, alone, atol=1e-5)
+
+    def test_ngrams_that_no_text_had_add_nothing(self):
+        texts, labels, _ = texts_with_labels(30)
+        part, target = LinearPart(1 << 20, 2), Label(("no", "yes"))
+        part.fit(ids_of(texts, 1 << 20), target, target.tensor(labels))
+        (unknown,) = part(batch_of([["zyx"]], 1 << 20))
+        assert torch.allclose(unknown, part.bias)
+
+    def test_a_label_that_a_fold_lacks_and_unknown_targets(self):
+        texts, labels, _ = texts_with_labels(20)
+        target = Label(("maybe", "no", "yes"))
+        labels[3], labels[7] = "maybe", None
+        held_out = LinearPart(ROWS, 3).fit(ids_of(texts), target, target.tensor(labels))
+        assert torch.isfinite(held_out).all()
+        assert held_out[3].argmax() != 0
+
+    def test_one_label_alone(self):
+        part = LinearPart(ROWS, 1)
+        part.fit(ids_of([["a"], ["b"]]), Label(("yes",)), torch.tensor([0, 0]))
+        assert torch.isfinite(part(batch_of([["a"]]))).all()
+
+    def test_several_questions_and_numbers(self):
+        texts, labels, scores = texts_with_labels(200)
+        questions = MultiLabel(("is it good?", "is it ever asked?"))
+        rows = [(int(label == "yes"), None) for label in labels]
+        part = LinearPart(ROWS, 2)
+        part.fit(ids_of(texts), questions, questions.tensor(rows))
+        assert questions.score(part(batch_of(texts)), questions.tensor(rows)) > 0.95
+        number = Regression.fit([float(score) for score in scores])
+        part = LinearPart(ROWS, 1)
+        wanted = number.tensor([float(score) for score in scores])
+        held_out = part.fit(ids_of(texts), number, wanted)
+        assert float((held_out.flatten() - wanted.flatten()).square().mean()) < 0.3 * float(wanted.var())
+
+
+RECIPE = Recipe(
+    task={"kind": "classifier"},
+    input={"linear": True, "linear_rows": ROWS, "features": {"minimum_count": 1}},
+    width=8,
+    heads=2,
+    layers=1,
+    epochs=2,
+)
+
+
+def pairs_of(count, seed=0):
+    texts, labels, _ = texts_with_labels(count, seed)
+    return [(" ".join(text), label) for text, label in zip(texts, labels, strict=True)]
+
+
+class TestInAModel:
+    def test_a_network_that_has_learned_nothing_says_what_the_part_says(self):
+        pairs = pairs_of(60)
+        recipe = dataclasses.replace(RECIPE, learning_rate=1e-12, epochs=1)
+        model = train(pairs, pairs, recipe=recipe, progress="none")
+        batch = model.encode([text for text, _ in pairs])
+        assert torch.allclose(model.network(batch), model.network.linear(batch), atol=1e-4)
+        assert model.evaluate(pairs).score > 0.9
+
+    def test_it_is_saved_and_loaded(self, tmp_path):
+        pairs = pairs_of(60)
+        model = train(pairs, pairs, recipe=RECIPE, progress="none")
+        again = load(model.save(tmp_path / "model"))
+        texts = [text for text, _ in pairs]
+        assert again.classify(texts) == model.classify(texts)
+        assert float(again.network.linear.words.weight.abs().max()) > 0
+
+    def test_training_leaves_it_as_it_was_fitted(self):
+        pairs = pairs_of(60)
+        few, many = (
+            train(pairs, pairs, recipe=dataclasses.replace(RECIPE, epochs=epochs, patience=9), progress="none")
+            for epochs in (1, 4)
+        )
+        assert torch.equal(few.network.linear.words.weight, many.network.linear.words.weight)
+
+    def test_members_share_one(self):
+        pairs = pairs_of(40)
+        model = train(pairs, pairs, recipe=dataclasses.replace(RECIPE, members=2), progress="none")
+        batch = model.encode(["good good film"])
+        own = torch.stack([member(batch) for member in model.network.members]).mean(0)
+        assert torch.allclose(model.network(batch), own + model.network.linear(batch))
+
+    def test_hiding_a_word_hides_it_from_this_part(self):
+        """A network that has learned nothing: without the word that says yes, the answer is less of a yes."""
+        pairs = pairs_of(200)
+        recipe = dataclasses.replace(RECIPE, learning_rate=1e-12, epochs=1)
+        outcomes = train(pairs, pairs, recipe=recipe, progress="none").see("good plot", effects=True).outcomes
+        (without_good,), (without_plot,) = outcomes.hidden
+        assert outcomes.places[0].label == "yes"
+        assert without_good.change < -0.3 < without_plot.change
+
+    def test_a_tagger_has_none(self):
+        pairs = [(["I", "saw"], ["PRON", "VERB"])] * 4
+        recipe = Recipe(input={"linear": True, "linear_rows": 64}, width=8, heads=2, epochs=1)
+        assert train(pairs, pairs, recipe=recipe, progress="none").network.linear is None
+
+    def test_the_default_recipe_has_one_for_texts(self):
+        recipe = default_recipe(pairs_of(100))
+        assert recipe.input.linear
+        assert recipe.best_by == "loss"
+        assert default_recipe([("很好看" * 9, "好"), ("不好看" * 9, "坏")] * 40).input.linear_ngrams == "characters"
+
+
+class TestTheEpochToKeep:
+    def test_the_earliest_that_is_not_clearly_worse(self):
+        # The best in the mean is the third; the second is as good within the error, the first is not.
+        assert earliest_good([[0.9, 0.50, 0.40], [0.9, 0.40, 0.45]]) == 1
+        assert earliest_good([[0.9, 0.50, 0.40], [0.9, 0.50, 0.41]]) == 2
+        # Epochs that not all folds have don't count.
+        assert earliest_good([[0.9, 0.5, 0.1], [0.9, 0.5]]) == 1
+
+    def test_each_example_is_held_out_once(self):
+        seen = []
+
+        def rehearse(recipe, examples, dev):
+            assert not {*map(id, examples)} & {*map(id, dev)}
+            seen.extend(text for text, _ in dev)
+            return [{"dev_loss": 1.0}]
+
+        pairs = [(f"text {number}", "yes") for number in range(11)]
+        assert choose_epoch(RECIPE, pairs, rehearse).keep_epoch == 1
+        assert sorted(seen) == sorted(text for text, _ in pairs)
+
+    def test_only_where_dev_is_small(self):
+        recipe, pairs = dataclasses.replace(RECIPE, cross_validate=True), pairs_of(20)
+        assert needs_cross_validation(recipe, pairs, pairs)
+        assert not needs_cross_validation(recipe, pairs, pairs * 10)
+        assert not needs_cross_validation(recipe, pairs[:7], pairs)
+        assert not needs_cross_validation(RECIPE, pairs, pairs)
+        assert not needs_cross_validation(dataclasses.replace(recipe, keep_epoch=2), pairs, pairs)
+
+    def test_training_ends_with_it_and_keeps_it(self, tmp_path, capfd):
+        pairs = pairs_of(40)
+        recipe = dataclasses.replace(RECIPE, epochs=5, cross_validate=True)
+        model = train(pairs, pairs[:9], recipe=recipe, out=tmp_path / "run", progress="lines")
+        said = capfd.readouterr().err
+        assert "Dev has 9 texts, too few to choose an epoch by" in said
+        kept = model.recipe.keep_epoch
+        assert f"Cross-validation keeps epoch {kept}." in said
+        assert model.about["training"]["best_epoch"] == model.about["training"]["epochs"] == kept
+
+    def test_a_resumed_run_keeps_its_epoch(self, tmp_path, capfd):
+        pairs = pairs_of(40)
+        recipe = dataclasses.replace(RECIPE, epochs=3, cross_validate=True)
+        first = train(pairs, pairs[:9], recipe=recipe, out=tmp_path / "run", progress="none")
+        again = train(pairs, pairs[:9], recipe=recipe, out=tmp_path / "run", resume=True, progress="lines")
+        assert "Cross-validation" not in capfd.readouterr().err
+        assert again.recipe == first.recipe
+
+
+class TestBestByLoss:
+    def test_the_epoch_with_the_lowest_loss_is_kept(self):
+        from regard.tasks.judging.measure import ACCURACY
+        from regard.tasks.training.objective import DevScore
+        from regard.tasks.training.state import is_over, next_row
+
+        recipe, history = dataclasses.replace(RECIPE, epochs=9, best_by="loss", patience=2), []
+        for score, loss in ((0.5, 0.7), (0.6, 0.4), (0.9, 0.5), (0.9, 0.6)):
+            assert is_over(recipe, history) is None
+            history.append(next_row(history, 1.0, DevScore(score, loss), 1.0, ACCURACY, recipe))
+        assert [row["best_epoch"] for row in history] == [1, 2, 2, 2]
+        assert history[-1]["best"] == 0.6
+        assert is_over(recipe, history) == "no lower dev loss for 2 epochs"
+
+    def test_too_confident_a_network_has_no_higher_loss(self):
+        """The loss of dev is that at the best temperature: outputs that are ten times as large have the same."""
+        pairs = pairs_of(60)
+        model = train(pairs, pairs, recipe=RECIPE, progress="none")
+        from regard.tasks.classifier.data import ClassifierData
+
+        torch.manual_seed(0)
+        objective = ClassifierData(dataclasses.replace(RECIPE, best_by="loss"), pairs, pairs, None).objective()
+        objective.network.load_state_dict(model.network.state_dict())
+        objective.eval()
+        with torch.no_grad():
+            before = objective.evaluate().loss
+            for table in (objective.network.linear.words, objective.network.linear.characters):
+                table.weight[:, :-1] *= 10
+            objective.network.linear.bias *= 10
+            objective.network.output.weight *= 10
+            objective.network.output.bias *= 10
+            after = objective.evaluate().loss
+        assert math.isclose(after, before, rel_tol=1e-3)
