@@ -14,6 +14,7 @@ from torch import Tensor
 from regard.errors import ArgumentError, DataError
 from regard.extras import require
 from regard.files import open_regular, write_bytes
+from regard.inputs.contents import why_unreadable
 
 __all__ = ["Sound", "read_sound", "resample", "wav", "write_sound"]
 
@@ -116,6 +117,8 @@ def read_sound(path: str | Path) -> Sound:
         if isinstance(error, OSError) and error.strerror:
             step = " Name the files in it." if Path(path).is_dir() else ""
             raise DataError(f"it can't be opened ({error.strerror}).{step}", path=path) from error
+        if (other := why_unreadable(path, "sound")) is not None:
+            raise DataError(f"{other}. Convert it to WAV or FLAC.", path=path) from error
         why = str(getattr(error, "error_string", error)).rstrip(".")
         raise DataError(f"it can't be read as a sound ({why}). Save it again as WAV or FLAC.", path=path) from error
     if not complete:
