@@ -46,11 +46,21 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         RegardError: the data can't be read, or training fails.
     """
     recipe, source, resume = options.recipe, options.input, options.resume
-    broken = None if options.skip_broken is None else BrokenLines(options.skip_broken, force=options.force)
-    columns = column_names(options.column)
-    reader = find_reader(options.data, task.name, options.label, columns, other="regard train {}").with_splits()
+    columns = column_names(options.column, options.header)
+    broken = (
+        None
+        if options.skip_broken is None
+        else BrokenLines(
+            options.skip_broken, force=options.force, encoding=options.encoding, headed=options.header is None
+        )
+    )
+    reader = find_reader(
+        options.data, task.name, options.label, columns, encoding=options.encoding, other="regard train {}"
+    ).with_splits()
     names = None if options.renamed is None else parse_label_names(options.renamed)
-    reader = dataclasses.replace(reader, names=names, on_error=raise_with_option if broken is None else broken.add)
+    on_error = raise_with_option if broken is None else broken.add
+    # Files are opened in training anyway: before it only if those that are broken shall be left out.
+    reader = dataclasses.replace(reader, names=names, on_error=on_error, opens=broken is not None)
     splits = reader.read_all()
     if options.final:
         splits.check_test()
@@ -86,8 +96,9 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
             matmul=None if options.matmul is None else options.matmul.value,
         )
     # The suggested commands would fail at the lines that were skipped here.
-    skipping = ["--skip-broken", str(broken.path)] if broken else []
-    return _page(trained, options.out, options.data, skipping) if is_first() else None
+    alike = ["--skip-broken", str(broken.path)] if broken else []
+    alike += [] if options.encoding is None else ["--encoding", options.encoding]
+    return _page(trained, options.out, options.data, alike) if is_first() else None
 
 
 def choose_recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
@@ -127,11 +138,11 @@ def _tell(text: str) -> None:
         typer.echo(text, err=True)
 
 
-def _page(trained: Trained, out: Path, data: str, skipping: Sequence[str]) -> Page:
+def _page(trained: Trained, out: Path, data: str, alike: Sequence[str]) -> Page:
     model, scores = trained.model, trained.evaluations
     # Disambiguates a folder with the name of a bundled model.
     name = f"./{out}" if str(out) in bundled() else str(out)
-    evaluate = ["regard", "evaluate", name, "--data", data, *skipping]
+    evaluate = ["regard", "evaluate", name, "--data", data, *alike]
     steps = [*_asking(trained, name, data), [*evaluate, "--split", "dev"]]
     unread = bool(trained.splits.test) and "test" not in model.about["scores"]
     return Page(

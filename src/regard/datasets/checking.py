@@ -234,7 +234,7 @@ def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[s
 
 def _shortened(problems: list[str]) -> list[str]:
     more = len(problems) - _MOST_PROBLEMS
-    return problems[:_MOST_PROBLEMS] + ([f"and {more:,} problems more."] if more > 0 else [])
+    return problems[:_MOST_PROBLEMS] + ([f"and {counted(more, 'problem')} more."] if more > 0 else [])
 
 
 def _unseen_in_training(reports: Sequence[SplitReport]) -> list[str]:

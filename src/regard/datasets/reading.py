@@ -39,8 +39,8 @@ def read(
             "segmentation": the items are then characters, labelled with where words begin. A user's own tables,
             folders and graphs determine it themselves.
         columns: the names of columns in a user's own table that aren't called by their standard names (text, path or
-            smiles; label, number, target, sound, or labels for several): {"text": "review"}. {"header": ["text", "label"]}
-            names all columns of a table whose first line doesn't.
+            smiles; label, number, target, sound, or labels for several): {"text": "review"}. Where the first line
+            doesn't name the columns, {"header": ["text", "label"]} does.
         encoding: the encoding of a user's own tables and sentences, as Python calls it. By default it is found by their
             content: UTF-8, else UTF-16, Windows-1252 or GB18030, with a warning that says which.
         on_error: called for what is broken, which is then skipped: a row of a table, a sentence with a broken line, a

@@ -252,9 +252,7 @@ class Treebank(_OwnFiles):
             return read_columns(path, label, encoding=encoding, on_error=handler)
         if self.format == ".tagged":
             return read_tagged(path, encoding=encoding, on_error=handler)
-        return read_sentences(
-            path, label or _TREEBANK_LABEL, _TREEBANK_LABEL, encoding=encoding, on_error=handler
-        )
+        return read_sentences(path, label or _TREEBANK_LABEL, _TREEBANK_LABEL, encoding=encoding, on_error=handler)
 
 
 class ExampleFiles(_OwnFiles):
@@ -310,7 +308,6 @@ class ExampleFiles(_OwnFiles):
         parts = {split: self.path / split for split in SPLITS if (self.path / split).is_dir()}
         return parts if "train" in parts else {}
 
-
     @property
     def _table(self) -> Path | None:
         """The only table of a folder, if it isn't named after a split, and the folder has sounds or pictures, too."""
@@ -345,8 +342,8 @@ def find_source(name_or_path: str | Path, encoding: str | None = None, *, of_wor
         name_or_path: the name or the path.
         encoding: the encoding of a user's own tables and treebanks, as Python calls it; None: it is found by their
             content (`inputs.encodings.encoding_of`).
-        of_words: what is wanted, for the advice in errors: sentences whose words have labels (True) or examples (False);
-            None: either.
+        of_words: what is wanted, for the advice in errors: sentences whose words have labels (True), examples (False),
+            or either (None).
 
     Raises:
         UnknownNameError: neither a known name nor an existing path, or no encoding.
@@ -387,7 +384,9 @@ def _not_found(name_or_path: str | Path, encoding: str | None, of_words: bool | 
             words = "Write a sentence on each line, as word/TAG word/TAG, or a word and its label on each line."
             either = f"{table} For a tagger: {words[0].lower()}{words[1:]}"
             step = either if of_words is None else words if of_words else table
-            return DataError(f"it is a .txt file, but has none of the known formats: {KNOWN_FORMATS}. {step}", path=path)
+            return DataError(
+                f"it is a .txt file, but has none of the known formats: {KNOWN_FORMATS}. {step}", path=path
+            )
         of = f"it must be a .txt file of word/TAG, or its name must end in {' or '.join(_TREEBANK_SUFFIXES)}"
         for_ = f"for examples its name must end in {', '.join(_EXAMPLE_SUFFIXES[:-1])} or {_EXAMPLE_SUFFIXES[-1]}"
         told = {True: of, False: for_, None: f"for a tagger {of}, and {for_}"}[of_words]

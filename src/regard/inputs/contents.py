@@ -32,25 +32,27 @@ _SIGNS = (
     (0, b"<html", "a web page (HTML)", ""),
     (0, b"version https://git-lfs", "a pointer of Git LFS instead of the file itself", ""),
 )
+_NO_MEDIA = tuple(name for _, _, name, _ in _SIGNS[-7:])
 
 
-def why_unreadable(path: str | Path, kind: str) -> str | None:
+def why_unreadable(path: str | Path, kind: str, convert: str) -> str | None:
     """Why a file can't be read as a sound or a picture, if its first bytes say that it is something else.
 
     Args:
         path: the file.
         kind: what it should be, "sound" or "picture".
+        convert: what to convert it to.
 
     Returns:
-        a sentence without its end; None if nothing else is recognised.
+        a sentence, and the next step; None if nothing else is recognised.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder) / "a.mp3"
         ...     _ = path.write_bytes(b"\\0\\0\\0\\x18ftypM4A ")
-        ...     why_unreadable(path, "sound")
-        "its name ends in .mp3, but it holds MPEG-4 (M4A or MP4), which can't be read as a sound"
+        ...     why_unreadable(path, "sound", "WAV")
+        "its name ends in .mp3, but it holds MPEG-4 (M4A or MP4), which can't be read as a sound. Convert it to WAV."
     """
     try:
         with Path(path).open("rb") as file:
@@ -64,5 +66,6 @@ def why_unreadable(path: str | Path, kind: str) -> str | None:
                 return None
             suffix = Path(path).suffix
             named = f"its name ends in {suffix}, but it holds" if suffix else "it holds"
-            return f"{named} {name}, which can't be read as a {kind}"
+            step = f"Convert it to {convert}." if name not in _NO_MEDIA else "Get it anew from its source."
+            return f"{named} {name}, which can't be read as a {kind}. {step}"
     return None

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from regard.errors import DataError, GuessedEncoding, UnknownNameError
 from regard.extras import require
@@ -127,7 +127,7 @@ def open_text(path: str | Path, encoding: str = UTF8) -> BinaryIO:
         'schön'
     """
     path = Path(path)
-    file: BinaryIO = gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # pyright: ignore[reportAssignmentType]
+    file: Any = (gzip.open if path.suffix == ".gz" else open)(path, "rb")
     if encoding == UTF8:
         return file
     return io.BufferedReader(_Recoded(file, encoding, path))
@@ -153,9 +153,9 @@ class _Recoded(io.RawIOBase):
             except UnicodeError as error:
                 # UTF-16 may hold half a surrogate pair, which UTF-8 can't.
                 why = getattr(error, "reason", str(error))
-                raise DataError(f"it isn't {self._encoding} to its end ({why}). Save it as UTF-8.", path=self._path) from (
-                    error
-                )
+                raise DataError(
+                    f"it isn't {self._encoding} to its end ({why}). Save it as UTF-8.", path=self._path
+                ) from (error)
             if not raw:
                 break
         count = min(len(buffer), len(self._rest))
@@ -277,5 +277,7 @@ def _is_chinese(text: str) -> bool:
     beyond = [character for character in text if not character.isascii()]
     han = sum("\u4e00" <= character <= "\u9fff" for character in beyond)
     # The first level of GB 2312 has the 3,755 characters that nearly all of a text is made of.
-    usual = sum(b"\xb0\xa1" <= character.encode("gb18030") <= b"\xd7\xf9" for character in beyond if character.isalpha())
+    usual = sum(
+        b"\xb0\xa1" <= character.encode("gb18030") <= b"\xd7\xf9" for character in beyond if character.isalpha()
+    )
     return len(beyond) >= _FEWEST and han >= len(beyond) / 2 and usual >= 0.8 * han

@@ -86,8 +86,8 @@ def _opened(path: str | Path, read: Callable[[Any], _Read]) -> _Read:
             with pillow.open(file) as image:
                 return read(image)
     except pillow.UnidentifiedImageError as error:
-        if (other := why_unreadable(path, "picture")) is not None:
-            raise DataError(f"{other}. Convert it to PNG or JPEG.", path=path) from error
+        if (other := why_unreadable(path, "picture", "PNG or JPEG")) is not None:
+            raise DataError(other, path=path) from error
         raise DataError("its format is not known. Save it as PNG or JPEG.", path=path) from error
     # Decoders raise all kinds of errors for broken files.
     except Exception as error:

@@ -15,12 +15,21 @@ from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.inputs.graph.molecule import scaffold
 from regard.inputs.lines import parse_number
 
-__all__ = ["COLUMN_ROLES", "HEADER", "SOURCE_TYPES", "TARGET_TYPES", "ColumnNames", "Columns", "check_column_names"]
+__all__ = [
+    "COLUMN_ROLES",
+    "HEADER",
+    "SOURCE_TYPES",
+    "TARGET_TYPES",
+    "ColumnNames",
+    "Columns",
+    "check_column_names",
+    "find_file",
+]
 
 ColumnNames = Mapping[str, str | Sequence[str]]
 """The names of columns that aren't called by their standard names: {"text": "review"}; "labels" takes several.
 
-Of a table whose first line doesn't name them, "header" names all columns, in their order: {"header": ["text", "label"]}.
+Of a table whose first line doesn't name them, "header" names all columns, in order: {"header": ["text", "label"]}.
 """
 
 HEADER = "header"
@@ -160,19 +169,9 @@ class Columns:
             # The user's names take precedence over standard names in the header.
             usable = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
             if len(usable) != 1:
-                there = (
-                    f"{' and '.join(usable)} are there"
-                    if usable
-                    else f"none of {', '.join(free)} is"
-                    if len(free) > 1
-                    else f"the only one is called {free[0]}"
-                    if free and len(header) == 1
-                    else f"the only other one is called {free[0]}"
-                    if free
-                    else "no other one is there"
-                )
                 raise DataError(
-                    f"one column must be called {', '.join(usual[:-1])} or {usual[-1]}, but {there}. Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
+                    f"one column must be called {', '.join(usual[:-1])} or {usual[-1]}, but {_which(usable, free)}. "
+                    f"Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
                     f"columns={{{usual[0]!r}: 'NAME'}}.",
                     path=path,
                     line=1,
@@ -242,12 +241,21 @@ def _text(row: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> s
 
 
 def _file(row: Mapping[str, Any], name: str, folder: Path) -> Path:
-    text = _text(row, name)
+    return find_file(_text(row, name), folder)
+
+
+def find_file(text: str, folder: Path) -> Path:
+    """The file that a cell names, by its path from the table's folder.
+
+    The files may lie in a folder beside the table, or the table in a folder beside the files, and the name may lack the
+    suffix of a sound or picture.
+
+    Raises:
+        ValueError: there is no such file, or several.
+    """
     path = folder / text
     if path.is_file():
         return path
-    # The files may lie in a folder beside the table, or the table in a folder beside the files; and some tables name
-    # files without their suffix.
     ends = [""] if path.suffix.lower() in (*SOUNDS, *PICTURES) else ["", *SOUNDS, *PICTURES]
     folders = [folder, *_folders_in(folder), folder / ".."]
     found = [near for place in folders for end in ends if (near := place / f"{text}{end}").is_file()]
@@ -287,6 +295,15 @@ def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
     if number not in (0, 1):
         raise ValueError(f"the column `{name}` must be 0, 1 or empty, but is {value!r:.40}")
     return int(number)
+
+
+def _which(usable: Sequence[str], free: Sequence[str]) -> str:
+    """Which columns are called by standard names, of those that may still be the source or the target."""
+    if usable:
+        return f"{' and '.join(usable)} are there"
+    if len(free) == 1:
+        return f"the only one left is called {free[0]}"
+    return f"none of {', '.join(free)} is" if free else "no other one is there"
 
 
 def _no_column(column: str, name: str, header: Sequence[str]) -> str:

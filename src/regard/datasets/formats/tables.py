@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.datasets.example import Example
-from regard.datasets.formats.columns import HEADER, ColumnNames, Columns, check_column_names
+from regard.datasets.formats.class_folders import PICTURES, SOUNDS
+from regard.datasets.formats.columns import HEADER, ColumnNames, Columns, check_column_names, find_file
 from regard.datasets.formats.headers import is_medium, names_for_data
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError
@@ -186,6 +187,9 @@ def _rows(
     except csv.Error as error:
         for wrong in wrong_lines:
             on_error(wrong)
+        if "new-line character" in str(error):
+            wrong = "a carriage return alone doesn't end a line. Save the table with the line ends of Windows or Unix."
+            raise DataError(wrong, path=path, line=line) from error
         # An unclosed quote extends to the end of the file, so the line where it was opened is reported.
         raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
     if header is None:
@@ -226,11 +230,21 @@ def _explained(error: DataError, row: Mapping[str, Any], table: _Table) -> DataE
             path=error.path,
             line=error.line,
         )
-    named = next((name for name, cell in row.items() if isinstance(cell, str) and is_medium(cell)), None)
-    if named is None or "which is the source" not in error.reason:
+    wrong, asked, _ = error.reason.partition(" Say which is the source:")
+    named = next((name for name, cell in row.items() if asked and _names_file(cell, table.path.parent)), None)
+    if named is None:
         return error
-    step = f" The column {named} names files, so: --column path={named}."
-    return DataError(f"{error.reason}{step}", path=error.path, line=error.line)
+    step = f"The column {named} names files: --column path={named}; from Python: columns={{'path': {named!r}}}."
+    return DataError(f"{wrong} {step}", path=error.path, line=error.line)
+
+
+def _names_file(cell: Any, folder: Path) -> bool:
+    if not isinstance(cell, str) or not cell.strip() or len(cell) > 1000 or "\0" in cell:
+        return False
+    try:
+        return is_medium(cell) or find_file(cell, folder).suffix.lower() in (*SOUNDS, *PICTURES)
+    except (ValueError, OSError):
+        return False
 
 
 def _check_divided(header: list[str], kind: str, path: Path) -> None:
@@ -238,10 +252,11 @@ def _check_divided(header: list[str], kind: str, path: Path) -> None:
     wanted = "tabs" if kind == ".tsv" else "commas"
     for mark, called in {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}.items():
         if len(header) == 1 and mark in header[0] and called != wanted:
-            fitting = {"tabs": ", or call it .tsv", "commas": ", or call it .csv"}.get(called, "")
+            # A .txt file is read by its content.
+            suffix = {"tabs": ".tsv", "commas": ".csv"}.get(called, ".txt")
             raise DataError(
                 f"columns must be divided by {wanted} in a {kind} file, but seem to be by {called}. "
-                f"Save the table with {wanted}{fitting}.",
+                f"Save the table with {wanted}, or call it {suffix}.",
                 path=path,
                 line=1,
             )

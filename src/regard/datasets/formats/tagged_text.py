@@ -26,7 +26,7 @@ class _Layout(NamedTuple):
     """How the lines of a file are divided: by tabs or else by spaces, into how many columns, and which is the word."""
 
     tabs: bool
-    count: int
+    columns: int
     word: int
 
     def split(self, line: str) -> list[str]:
@@ -44,7 +44,7 @@ def column_labels(path: str | Path, *, encoding: str = UTF8) -> tuple[str, ...]:
         DataError: the file doesn't exist, or isn't text.
     """
     layout = _layout(line for _, line in islice(read_lines(path, _ignore, encoding=encoding), 1000))
-    return () if layout is None else tuple(f"column{place + 1}" for place in range(layout.word + 1, layout.count))
+    return () if layout is None else tuple(f"column{place + 1}" for place in range(layout.word + 1, layout.columns))
 
 
 def read_columns(
@@ -97,7 +97,7 @@ def read_columns(
             known = column_labels(path, encoding=encoding)
             if label is not None and label not in known:
                 raise UnknownNameError("label", label, known)
-            chosen = layout.count - 1 if label is None else int(label.removeprefix("column")) - 1
+            chosen = layout.columns - 1 if label is None else int(label.removeprefix("column")) - 1
         if layout is None or _is_comment(line, layout):
             continue
         cells = layout.split(line)
@@ -109,9 +109,7 @@ def read_columns(
         words.append(cells[layout.word].strip())
         labels.append(cells[chosen].strip())
     if not some:
-        on_error(
-            DataError("it holds no sentence; each line must have a word and its label, in columns.", path=path)
-        )
+        on_error(DataError("it holds no sentence; each line must have a word and its label, in columns.", path=path))
 
 
 def read_tagged(
@@ -187,7 +185,7 @@ def is_columns(lines: list[str]) -> bool:
     rows = [layout.split(line) for line in texts if not _is_comment(line, layout)]
     last = {row[-1] for row in rows}
     # A text with spaces in it is a cell of a table, and no word.
-    words = all(len(row) == layout.count and " " not in row[layout.word] for row in rows)
+    words = all(len(row) == layout.columns and " " not in row[layout.word] for row in rows)
     return words and 2 * len(last) <= len(rows)
 
 
@@ -212,13 +210,13 @@ def _layout(lines: Iterable[str]) -> _Layout | None:
 
 def _is_comment(line: str, layout: _Layout) -> bool:
     # A word may be a hash.
-    return line.startswith("#") and (bool(_COMMENT.match(line)) or len(layout.split(line)) != layout.count)
+    return line.startswith("#") and (bool(_COMMENT.match(line)) or len(layout.split(line)) != layout.columns)
 
 
 def _wrong(cells: list[str], layout: _Layout, label: int) -> str | None:
-    if len(cells) != layout.count:
+    if len(cells) != layout.columns:
         by = "tabs" if layout.tabs else "spaces"
-        return f"a line must have {layout.count} columns divided by {by}, as the first, but has {len(cells)}."
+        return f"a line must have {layout.columns} columns divided by {by}, as the first, but has {len(cells)}."
     if not cells[layout.word].strip():
         return f"the word, column {layout.word + 1}, is empty."
     if not cells[label].strip():

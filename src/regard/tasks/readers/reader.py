@@ -269,7 +269,8 @@ class SplitsReader:
         if known < len(given) / 2:
             raise ArgumentError(
                 f"`label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), but only "
-                f"{known:,} of {len(given):,} {what} of {self.given} have one of them in the column {self.label}."
+                f"{known:,} of {len(given):,} {what} of {self.given} "
+                f"{'has' if known == 1 else 'have'} one of them in the column {self.label}."
                 f"{'' if self.names else ' Rename labels by --labels OLD=NEW,...'}"
             )
 
