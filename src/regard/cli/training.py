@@ -9,11 +9,11 @@ from typing import Any
 
 import typer
 
-from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
+from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option, with_option
 from regard.cli.arguments.columns import column_names
 from regard.cli.train import TrainOptions
-from regard.datasets import parse_label_names
-from regard.errors import ArgumentError, UnknownNameError, nearest
+from regard.datasets import PICTURES, SOUNDS, parse_label_names
+from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.files import looks_like_path, similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Experiment, Recipe, Task, Trained, bundled
@@ -67,7 +67,9 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     if broken is not None and is_first():
         broken.write()
     examples = list(splits.train)
-    chosen = choose_recipe(recipe, options.out if resume else None, reader.usual_recipe(examples, source))
+    with _naming_option():
+        usual = reader.usual_recipe(examples, source)
+    chosen = choose_recipe(recipe, options.out if resume else None, usual)
     reader.check_recipe(chosen, examples, ours=recipe in RECIPES)
     if source not in (None, chosen.input.kind):
         whose = "the run in --out" if recipe is None else "--recipe"
@@ -85,7 +87,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     _tell(reader.summary(examples, chosen.input.kind, because))
     if (division := reader.describe_splits()) is not None:
         _tell(division)
-    with _stoppable(options.out):
+    with _stoppable(options.out), _naming_option():
         trained = Experiment(chosen, splits, options.out).run(
             resume=resume,
             final=options.final,
@@ -130,6 +132,17 @@ def _stoppable(out: Path) -> Iterator[None]:
         if (out / "run.json").exists():
             _tell("\nStopped. The same command with --resume continues after the last complete epoch.")
         raise
+
+
+@contextmanager
+def _naming_option() -> Iterator[None]:
+    """After a sound or picture that can't be read, name the option that leaves it out."""
+    try:
+        yield
+    except DataError as error:
+        if Path(str(error.path)).suffix.lower() not in (*SOUNDS, *PICTURES):
+            raise
+        raise with_option(error) from error
 
 
 def _tell(text: str) -> None:

@@ -8,6 +8,7 @@ import unicodedata
 import warnings
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -52,12 +53,11 @@ def check_encoding(name: str) -> str:
     """
     try:
         found = codecs.lookup(name)
-        b"".decode(name)
-        known = found.incrementaldecoder is not None
-    except (LookupError, UnicodeError, ValueError, TypeError):
-        known, found = False, None
-    if not known or found is None:
-        raise UnknownNameError("encoding", name, _NAMED)
+        # Some codecs, such as hex, are for no text.
+        with suppress(UnicodeError):
+            b"  ".decode(name)
+    except (LookupError, ValueError):
+        raise UnknownNameError("encoding", name, _NAMED) from None
     return found.name
 
 

@@ -169,8 +169,9 @@ class Columns:
             # The user's names take precedence over standard names in the header.
             usable = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
             if len(usable) != 1:
+                left = [column for column in free if column not in [names.get(name, name) for name in chosen]]
                 raise DataError(
-                    f"one column must be called {', '.join(usual[:-1])} or {usual[-1]}, but {_which(usable, free)}. "
+                    f"one column must be called {', '.join(usual[:-1])} or {usual[-1]}, but {_which(usable, left)}. "
                     f"Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
                     f"columns={{{usual[0]!r}: 'NAME'}}.",
                     path=path,

@@ -67,7 +67,7 @@ def _suggested(columns: Sequence[Sequence[str]]) -> list[str]:
     names[source] = "path" if media else "text"
     # The target is the column with the fewest different cells, and never a column that counts the rows.
     others = [place for place in range(len(columns)) if place != source]
-    repeating = [place for place in others if 2 * len({*columns[place]}) <= len(columns[place])]
+    repeating = [place for place in others if len({*columns[place]}) < len(columns[place])]
     target = min(repeating or others, key=lambda place: len({*columns[place]}), default=None)
     if target is not None:
         numbers = all(parse_number(cell.strip()) is not None for cell in columns[target])

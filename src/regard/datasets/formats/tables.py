@@ -114,7 +114,7 @@ def read_table(
             try:
                 columns = Columns.from_header(tuple(row), path, columns)
             except DataError as error:
-                raise _explained(error, row, table) from error
+                raise (_explained(error, row, table) if header is None else error) from error
         try:
             example = columns.example(row, path.parent)
         except ValueError as error:
@@ -206,7 +206,7 @@ def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> 
     if len(row) != len(names):
         _check_divided(row, table.kind, table.path)
         raise DataError(
-            f"--columns (`header`) must name every column, but names {len(names)} of {len(row)}. Leave the name of a "
+            f"--columns must name every column, but names {len(names)} of {len(row)}. Leave the name of a "
             "column empty that isn't read, as in text,,label.",
             path=table.path,
             line=line,

@@ -18,7 +18,7 @@ TAG = "tag"
 
 _DOCUMENT = "-DOCSTART-"
 _COMMENT = re.compile(r"#\s*(\w[\w.:-]*\s*=|newdoc\b|newpar\b)")
-_LINES = 50
+_LINES, _MOST_COMMENTS = 50, 1000
 _MARKS = "/_"
 
 
@@ -43,8 +43,7 @@ def column_labels(path: str | Path, *, encoding: str = UTF8) -> tuple[str, ...]:
     Raises:
         DataError: the file doesn't exist, or isn't text.
     """
-    layout = _layout(line for _, line in islice(read_lines(path, _ignore, encoding=encoding), 1000))
-    return () if layout is None else tuple(f"column{place + 1}" for place in range(layout.word + 1, layout.columns))
+    return _names(_layout_of(path, encoding))
 
 
 def read_columns(
@@ -75,8 +74,11 @@ def read_columns(
 
     Source: Tjong Kim Sang, De Meulder 2003, Introduction to the CoNLL-2003 Shared Task, section 2.2.
     """
-    layout: _Layout | None = None
-    chosen = -1
+    layout = _layout_of(path, encoding)
+    if label is not None and layout is not None and label not in _names(layout):
+        raise UnknownNameError("label", label, _names(layout))
+    last = 0 if layout is None else layout.columns
+    chosen = (last if label is None else int(label.removeprefix("column"))) - 1
     words: list[str] = []
     labels: list[str] = []
     broken = some = False
@@ -93,11 +95,6 @@ def read_columns(
             some = some or broken
             words, labels, broken = [], [], False
             continue
-        if layout is None and (layout := _layout([line])) is not None:
-            known = column_labels(path, encoding=encoding)
-            if label is not None and label not in known:
-                raise UnknownNameError("label", label, known)
-            chosen = layout.columns - 1 if label is None else int(label.removeprefix("column")) - 1
         if layout is None or _is_comment(line, layout):
             continue
         cells = layout.split(line)
@@ -167,7 +164,7 @@ def tag_mark(lines: list[str]) -> str | None:
         words = [word for line in whole for word in line.split()]
         tags = {word.rpartition(mark)[2] for word in words}
         # Labels repeat; what follows the underscores of names, or the slashes of dates, does not.
-        if whole and 10 * len(whole) >= 9 * len(lines) and len(words) > len(whole) and 2 * len(tags) <= len(words):
+        if whole and 10 * len(whole) >= 9 * len(lines) and len(words) > len(whole) and len(tags) < len(words):
             return mark
     return None
 
@@ -194,15 +191,23 @@ def _has_tag(word: str, mark: str) -> bool:
     return bool(word) and bool(tag) and not tag.isdigit()
 
 
+def _layout_of(path: str | Path, encoding: str) -> _Layout | None:
+    return _layout(line for _, line in islice(read_lines(path, _ignore, encoding=encoding), _MOST_COMMENTS))
+
+
+def _names(layout: _Layout | None) -> tuple[str, ...]:
+    return () if layout is None else tuple(f"column{place + 1}" for place in range(layout.word + 1, layout.columns))
+
+
 def _layout(lines: Iterable[str]) -> _Layout | None:
-    """The layout by the first line that is neither empty nor a comment; None if none has two columns."""
+    """The layout by the first line that is neither empty nor begins with a hash; None if it has one column."""
     for line in lines:
-        if not line.strip() or _COMMENT.match(line):
+        if not line.strip() or line.startswith("#"):
             continue
         tabs = "\t" in line
         cells = line.split("\t") if tabs else line.split()
         if len(cells) < 2:
-            return None if not line.startswith("#") else _layout(lines)
+            return None
         word = 1 if cells[0].strip() in ("0", "1") and len(cells) > 2 else 0
         return _Layout(tabs, len(cells), word)
     return None
