@@ -127,8 +127,8 @@ def test_sounds_that_can_not_be_read_are_told_and_left_out(tmp_path, capsys):
         with wave.open(str(path), "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
-            file.setframerate(2000)
-            file.writeframes(bytes((place * step) % 251 for step in range(800)))
+            file.setframerate(8000)
+            file.writeframes(bytes((place * step) % 251 for step in range(1600)))
     broken = tmp_path / "words" / "no" / "broken.mp3"
     broken.write_bytes(b"\0\0\0\x18ftypM4A \0\0\0\0")
     said = f"{broken}: its name ends in .mp3, but it holds MPEG-4 (M4A or MP4), which can't be read as a sound."
