@@ -162,3 +162,10 @@ def test_other_encodings_are_read(written):
     with pytest.warns(UserWarning, match="is read as Windows-1252"):
         assert read(path)[1].words == ("schöne", "Küche", "süß", "im", "Grünen")
     assert read(written(SAW.encode("utf-16"), "b.conllu"), encoding="utf-16") == read(written(SAW, "c.conllu"))
+
+
+def test_a_file_without_a_line_has_no_labels(written):
+    with pytest.raises(DataError, match="it holds no sentence"):
+        list(read_columns(written("\n"), "column2"))
+    with pytest.raises(UnknownNameError, match="`label` must be one of column2, but is 'column1'"):
+        list(read_columns(written("a X\nb Y\n"), "column1"))

@@ -85,10 +85,11 @@ def evaluate(
     from regard.page.numbers import counted
     from regard.tasks.readers import find_reader
 
+    broken = None if skip_broken is None else BrokenLines(skip_broken, force=force, encoding=encoding)
     loaded = load(model)
     columns = _columns_of(loaded, data, column_names(column, header), encoding)
-    headed = "header" not in (columns or {})
-    broken = None if skip_broken is None else BrokenLines(skip_broken, force=force, encoding=encoding, headed=headed)
+    if broken is not None:
+        broken.headed = "header" not in (columns or {})
     trained = loaded.about.get("data", {})
     # Of users' own tables, which have one label only, it is the columns that are remembered.
     usual = trained.get("label") or None

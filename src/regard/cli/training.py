@@ -50,10 +50,10 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     broken = (
         None
         if options.skip_broken is None
-        else BrokenLines(
-            options.skip_broken, force=options.force, encoding=options.encoding, headed=options.header is None
-        )
+        else BrokenLines(options.skip_broken, force=options.force, encoding=options.encoding)
     )
+    if broken is not None:
+        broken.headed = options.header is None
     reader = find_reader(
         options.data, task.name, options.label, columns, encoding=options.encoding, other="regard train {}"
     ).with_splits()

@@ -19,19 +19,21 @@ _NAMES = ("file", "line", "reason", "text")
 class BrokenLines:
     """The list of skipped lines, as JSON Lines: the file, the line number, the reason and the line itself.
 
+    Attributes:
+        headed: whether tables have a header, which is no line of data.
+
     Args:
         path: the file to write.
         force: whether to overwrite a file that isn't such a list.
         encoding: the encoding of the files whose lines are skipped; None: it is found by their content.
-        headed: whether tables have a header.
 
     Raises:
         ArgumentError: the path is a folder, can't be written, or is another file.
     """
 
-    def __init__(self, path: str, *, force: bool = False, encoding: str | None = None, headed: bool = True):
+    def __init__(self, path: str, *, force: bool = False, encoding: str | None = None):
         self.path, self.force = Path(path), force
-        self._encoding, self._headed = encoding, headed
+        self._encoding, self.headed = encoding, True
         self._found: dict[tuple[str, int | None, str], str | None] = {}
         self._read = 0
         self._check()
@@ -113,7 +115,7 @@ class BrokenLines:
         kind = file_format(path, self._encoding)
         lines = self._lines(path)
         count = sum(bool(line.strip()) and not (kind == ".conllu" and line.startswith(b"#")) for line in lines)
-        return count - (self._headed and kind in (".csv", ".tsv"))
+        return count - (self.headed and kind in (".csv", ".tsv"))
 
     def _check(self) -> None:
         path = self.path

@@ -75,10 +75,11 @@ def read_columns(
     Source: Tjong Kim Sang, De Meulder 2003, Introduction to the CoNLL-2003 Shared Task, section 2.2.
     """
     layout = _layout_of(path, encoding)
-    if label is not None and layout is not None and label not in _names(layout):
-        raise UnknownNameError("label", label, _names(layout))
-    last = 0 if layout is None else layout.columns
-    chosen = (last if label is None else int(label.removeprefix("column"))) - 1
+    known = _names(layout)
+    if label is not None and known and label not in known:
+        raise UnknownNameError("label", label, known)
+    # By their place in `known`; without a layout there is no line to read.
+    chosen = -1 if layout is None else layout.word + 1 + known.index(label or known[-1])
     words: list[str] = []
     labels: list[str] = []
     broken = some = False
