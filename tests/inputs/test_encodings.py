@@ -1,6 +1,7 @@
 """Encodings: what a file is read as follows from its bytes, and what is doubtful stays UTF-8, whose lines are named."""
 
 import gzip
+import os
 import sys
 import warnings
 
@@ -113,6 +114,11 @@ def test_broken_lines_of_utf8_stay_broken_lines(tmp_path):
 )
 def test_what_is_no_other_text_is_left_to_whoever_reads_it(tmp_path, content):
     assert told(write(tmp_path, content)) == ("utf-8", [])
+
+
+def test_a_pipe_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    assert encoding_of(tmp_path / "a.csv") == "utf-8"
 
 
 def test_a_truncated_archive_is_left_to_whoever_reads_it(tmp_path):

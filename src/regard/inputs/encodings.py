@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 import re
+import stat
 import unicodedata
 import warnings
 import zlib
@@ -85,6 +86,8 @@ def encoding_of(path: str | Path) -> str:
     """
     path = Path(path)
     state = path.stat()
+    if not stat.S_ISREG(state.st_mode):
+        return UTF8  # a pipe can be read only once, and may never begin
     return _encoding_of(path.absolute(), str(path), state.st_size, state.st_mtime_ns)
 
 

@@ -43,7 +43,7 @@ class _Tagger(Task):
     help = _HELP
     summary = "Label each word, frame or node of a source."
     # Tables don't hold targets for items, so there is no column to name.
-    options_without = ("column",)
+    options_without = ("column", "header")
     gives: ClassVar = {
         "label": "A tagger: it predicts one of {labels} for each {item}.",
         "number": "A tagger: it predicts a number for each {item}.",
