@@ -17,6 +17,8 @@ UnreliablePrediction
 ├── OutOfDistribution   a source is unlike the data that the model was trained on
 └── UncheckedModel      a model was saved without a digest, so an edit of it isn't noticed
 
+GuessedEncoding         a file isn't UTF-8, and is read in another encoding (a warning, too)
+
 Every message names the argument in backticks, says what it must be, what it is, and what to do next.
 """
 
@@ -29,6 +31,7 @@ __all__ = [
     "ArgumentError",
     "DataError",
     "DivergedError",
+    "GuessedEncoding",
     "LongerThanTrained",
     "MissingExtraError",
     "ModelError",
@@ -73,6 +76,10 @@ class ArgumentError(RegardError, ValueError):
 
 class RecordWarning(UserWarning):
     """A record of attention lacks something, or differs from what the model computed."""
+
+
+class GuessedEncoding(UserWarning):
+    """A text file isn't UTF-8. The warning says as what it is read, which may be wrong."""
 
 
 class UnreliablePrediction(UserWarning):

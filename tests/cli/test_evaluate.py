@@ -38,7 +38,7 @@ def test_text(place, capsys):
         "model on all 3 sentences of ",
         "of 9 words in 3 sentences are right (95% interval",
         "Wilson score interval over sentences",
-        "Of 1 out-of-vocabulary words, which don't occur in training",
+        "Of 1 out-of-vocabulary word, which doesn't occur in training",
     ):
         assert text in said
     for text in ("hardest labels", "precision", "Most frequent confusions", "words a second"):
@@ -124,7 +124,10 @@ def test_a_file_of_another_kind_is_no_treebank(place, tmp_path, capsys):
     )
     (tmp_path / "some.doc").touch()
     assert main(["evaluate", str(place / "model"), "--data", str(tmp_path / "some.doc")]) == 1
-    assert "some.doc: its name must end in .conllu, or for examples in .csv or " in capsys.readouterr().err
+    assert (
+        "some.doc: it must be a .txt file of word/TAG, or its name must end in .conllu or .conll."
+        in capsys.readouterr().err
+    )
 
 
 def test_sentences_in_a_txt_file_are_read_as_such(place, tmp_path, capsys):

@@ -157,7 +157,7 @@ def test_tag_leaves_out_lines_without_a_word(model, tmp_path, capsys):
     assert listed(lines)[0]["text"] == "\u200b\u200b"
     path.write_bytes(b"\xff\n")
     assert main([*words, "--skip-broken", str(lines)]) == 0
-    assert "1 of 1 lines is broken" in capsys.readouterr().err
+    assert "1 of 1 line is broken" in capsys.readouterr().err
 
 
 def test_of_a_treebank_sentences_are_left_out(model, tmp_path, capsys):

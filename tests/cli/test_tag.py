@@ -160,6 +160,17 @@ def test_standard_input(tag):
     assert "standard input, line 1" in out
     assert "standard input, line 2" in out
     assert tag("-f", "-", stdin=b"I saw .")[0] == 0
+    # What can be read only once isn't looked at first.
+    code, _, err = tag("-", stdin="saw".encode("utf-16"))
+    assert (code, "line 1: it holds a zero byte: it looks like UTF-16; save it as UTF-8" in err) == (1, True)
+
+
+def test_a_file_may_have_another_encoding(tag, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("I saw a saw .\n", encoding="utf-16")
+    code, out, err = tag("-f", path)
+    assert (code, "saw" in out) == (0, True)
+    assert err == f"regard: {path} isn't UTF-8, and is read as UTF-16.\n"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +180,6 @@ def test_standard_input(tag):
         (b"\n \r\n\t\n", "there is nothing to predict for, every line in it is empty"),
         (b"fine .\nbad \xff byte\n", "line 2: it isn't UTF-8: byte 5 of the line is 0xff"),
         (b"\x7fELF\x02\x01\x00\x00", "line 1: it holds a zero byte: it isn't text"),
-        ("saw".encode("utf-16"), "line 1: it holds a zero byte: it looks like UTF-16; save it as UTF-8"),
         (b"a" * 5_000_000, "line 1: the line has more than 1,000,000 bytes"),
         (b"ok .\n" + b"word " * 1_000_000, "line 2: the line has more than 1,000,000 bytes"),
         ("来福".encode() * 200_000, "line 1: the line has more than 1,000,000 bytes"),

@@ -76,7 +76,7 @@ def test_columns_turned_round(trained, tmp_path, capsys):
     # A model that copies would be learned without a word.
     for given in (words, [*start(trained), "--out", str(tmp_path / "new")]):
         assert main([*given, *turned[:2]]) == 1
-        assert "one column must be called label or number or target or sound, but 0 of text are." in (
+        assert "one column must be called label, number, target or sound, but the only one left is called text." in (
             capsys.readouterr().err
         )
 

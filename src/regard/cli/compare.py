@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments.command import command_with
-from regard.cli.arguments.options import MOST_SEEDS, ColumnOption, ComparisonOptions, ResultsOption
+from regard.cli.arguments.options import (
+    MOST_SEEDS,
+    ColumnOption,
+    ComparisonOptions,
+    EncodingOption,
+    HeaderOption,
+    ResultsOption,
+)
 from regard.cli.startup import import_torch
 from regard.errors import ArgumentError
 from regard.tasks.registry import TASKS
@@ -41,6 +48,8 @@ def _compare(
         None
     ),
     column: ColumnOption = None,
+    header: HeaderOption = None,
+    encoding: EncodingOption = None,
     seeds: Annotated[
         int, typer.Option(metavar="N", min=2, max=MOST_SEEDS, help="Seeds of each candidate in the last round.")
     ] = 3,
@@ -62,6 +71,7 @@ def _compare(
       regard train classifier --data reviews.csv --recipe compared/recipe.json --out mine
     """
     import_torch()
+    from regard.cli.arguments.columns import column_names
     from regard.cli.comparing import Comparison, compare_and_show, find_data
     from regard.cli.training import choose_recipe
     from regard.lab.candidates import check_vary, grid, parse_vary
@@ -77,7 +87,7 @@ def _compare(
         grid(given, fields)
         by_recipe, task = task is None, task or given.task.kind
     budget = None if minutes is None else _minutes(minutes)
-    found = find_data(data, task, label, column, by_recipe=by_recipe)
+    found = find_data(data, task, label, column_names(column, header), encoding, by_recipe=by_recipe)
     compare_and_show(found, Comparison(given, fields, seeds, minutes=budget), options, out)
 
 

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import typer
 
-from regard.cli.arguments.columns import column_names
 from regard.cli.arguments.options import ComparisonOptions, Format
 from regard.cli.output.console import output_console
 from regard.cli.output.figure_file import FigureFile
-from regard.datasets import DATASETS, find_source
+from regard.datasets import DATASETS, ColumnNames, find_source
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import similar_paths
 from regard.lab.compare import compare
@@ -25,7 +24,13 @@ __all__ = ["Comparison", "compare_and_show", "find_data", "usual_of"]
 
 
 def find_data(
-    data: str, task: str | None, label: str | None, column: Sequence[str] | None, *, by_recipe: bool = False
+    data: str,
+    task: str | None,
+    label: str | None,
+    columns: ColumnNames | None,
+    encoding: str | None = None,
+    *,
+    by_recipe: bool = False,
 ) -> SplitsReader:
     """The data for a task, which follows from the targets if it isn't given; `by_recipe`: a recipe says so.
 
@@ -36,16 +41,20 @@ def find_data(
     if task is not None and task not in TASKS:
         raise UnknownNameError("--task", task, TASKS)
     try:
-        find_source(data)
-    except UnknownNameError:
+        find_source(data, encoding)
+    except UnknownNameError as error:
+        if str(error).startswith("`encoding`"):
+            raise
         # Later errors would list the data of one task alone.
         raise UnknownNameError("data", data, [*DATASETS, "a path"], similar_paths(data)) from None
     if task is not None:
-        return _found(task, data, label, column, "the recipe of a {}" if by_recipe else "regard compare --task {}")
+        return _found(
+            task, data, label, columns, encoding, "the recipe of a {}" if by_recipe else "regard compare --task {}"
+        )
     why: ArgumentError | None = None
     for each in TASKS:
         try:
-            found = _found(each, data, label, column, "regard compare --task {}")
+            found = _found(each, data, label, columns, encoding, "regard compare --task {}")
             examples = found.read("train")
         except UnknownNameError:
             raise
@@ -54,12 +63,14 @@ def find_data(
             continue
         # Texts that don't repeat are targets to write, no labels.
         meant = found.meant_task(examples)
-        return found if meant == each else find_data(data, meant, label, column)
+        return found if meant == each else find_data(data, meant, label, columns, encoding)
     raise why or ArgumentError(f"`DATA` must hold examples with targets, but {data} holds none.")
 
 
-def _found(task: str, data: str, label: str | None, column: Sequence[str] | None, other: str) -> SplitsReader:
-    return find_reader(data, task, label, column_names(column), other=other).with_splits()
+def _found(
+    task: str, data: str, label: str | None, columns: ColumnNames | None, encoding: str | None, other: str
+) -> SplitsReader:
+    return find_reader(data, task, label, columns, encoding=encoding, other=other).with_splits()
 
 
 class Comparison(NamedTuple):

@@ -12,8 +12,10 @@ from regard.cli.arguments.command import Command
 from regard.cli.arguments.options import (
     ColourOption,
     ColumnOption,
+    EncodingOption,
     Format,
     FormatOption,
+    HeaderOption,
     LabelNamesOption,
     PlainOption,
     WidthOption,
@@ -129,6 +131,8 @@ def check(
         str | None, typer.Option(help="The label, or the column with it  [default: the data set's]")
     ] = None,
     column: ColumnOption = None,
+    header: HeaderOption = None,
+    encoding: EncodingOption = None,
     renamed: LabelNamesOption = None,
     format: FormatOption = Format.text,
     plain: PlainOption = False,
@@ -137,7 +141,8 @@ def check(
 ) -> None:
     """Read every split of a data set, and print its content, its duplicates and every problem.
 
-    The exit code is 1 if there is a problem.
+    The sounds and pictures of a folder or a table of your own are opened, as training will. The exit code is 1 if there
+    is a problem.
 
     \b
     Examples:
@@ -156,7 +161,8 @@ def check(
     console = output_console(width=width, colour=color)
     names = None if renamed is None else parse_label_names(renamed)
     with _downloading() as progress:
-        report = look_over(data, label, columns=column_names(column), names=names, progress=progress)
+        columns = column_names(column, header)
+        report = look_over(data, label, columns=columns, names=names, encoding=encoding, progress=progress)
     if format is Format.json:
         typer.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
     else:
@@ -188,7 +194,7 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     if any(split.out_of_vocabulary is not None for split in report.splits):
         blocks.append(Prose("Unknown words: the share of a split's words that don't occur in train."))
     shared = [
-        f"{count:,} of {second} are also in {first}"
+        f"{count:,} of {second} {'is' if count == 1 else 'are'} also in {first}"
         for (first, second), count in report.duplicates.shared.items()
         if count
     ]

@@ -12,8 +12,10 @@ from regard.cli.arguments.options import (
     MOST_LISTED,
     ColourOption,
     ColumnOption,
+    EncodingOption,
     Format,
     FormatOption,
+    HeaderOption,
     LabelNamesOption,
     PlainOption,
     ScriptOption,
@@ -42,6 +44,8 @@ def evaluate(
     split: Annotated[str, typer.Option(help="Which split: train, dev or test.")] = "test",
     label: Annotated[str | None, typer.Option(help="The column with the true labels  [default: the model's]")] = None,
     column: ColumnOption = None,
+    header: HeaderOption = None,
+    encoding: EncodingOption = None,
     script: ScriptOption = None,
     renamed: LabelNamesOption = None,
     skip_broken: SkipBrokenOption = None,
@@ -81,14 +85,19 @@ def evaluate(
     from regard.page.numbers import counted
     from regard.tasks.readers import find_reader
 
-    broken = None if skip_broken is None else BrokenLines(skip_broken, force=force)
+    broken = None if skip_broken is None else BrokenLines(skip_broken, force=force, encoding=encoding)
     loaded = load(model)
-    columns = _columns_of(loaded, data, column_names(column))
+    columns = _columns_of(loaded, data, column_names(column, header), encoding)
+    if broken is not None:
+        broken.headed = "header" not in (columns or {})
     trained = loaded.about.get("data", {})
     # Of users' own tables, which have one label only, it is the columns that are remembered.
     usual = trained.get("label") or None
-    reader = find_reader(data, loaded.kind, label, columns, usual_label=usual, other="regard train {}")
-    reader = dataclasses.replace(reader, on_error=raise_with_option if broken is None else broken.add)
+    reader = find_reader(
+        data, loaded.kind, label, columns, encoding=encoding, usual_label=usual, other="regard train {}"
+    )
+    on_error = raise_with_option if broken is None else broken.add
+    reader = dataclasses.replace(reader, on_error=on_error, opens=broken is not None)
     reader = dataclasses.replace(reader, names=_names_of(loaded, reader, renamed)).split_as(trained)
     if reader.made:
         typer.echo(f"Note: {data} is split by a hash of each source, as for training; this is {split}.", err=True)
@@ -115,16 +124,22 @@ def evaluate(
     show(page, output_console(width=width, colour=color), plain=plain)
 
 
-def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNames | None":
+def _columns_of(model: Any, data: str, given: "ColumnNames | None", encoding: str | None) -> "ColumnNames | None":
     """The given columns, completed by those that the model was trained on, if the data are tables."""
     from regard.cli.arguments.columns import completed
-    from regard.datasets import check_column_names, match_source
+    from regard.datasets import HEADER, check_column_names, match_source
 
-    remembered = model.about.get("data", {}).get("columns")
-    source = match_source(data)
+    trained = model.about.get("data", {})
+    remembered = trained.get("columns")
+    source = match_source(data, encoding)
     if not remembered or source is None or not source.has_columns:
         return given
     check_column_names(remembered)
+    if HEADER in (given or {}):
+        return given
+    # Another table may have a header.
+    if trained.get("name") != source.name:
+        remembered = {name: column for name, column in remembered.items() if name != HEADER}
     columns = completed(given, remembered)
     if kept := {name: column for name, column in columns.items() if name not in (given or {})}:
         words = [
@@ -132,7 +147,10 @@ def _columns_of(model: Any, data: str, given: "ColumnNames | None") -> "ColumnNa
             for name, column in kept.items()
             for each in ([column] if isinstance(column, str) else column)
             for word in ("--column", f"{name}={each}")
+            if name != HEADER
         ]
+        if HEADER in kept:
+            words += ["--columns", ",".join(kept[HEADER])]
         said = f"Note: the columns are those of the data that {model.name} was trained on: {shlex.join(words)}"
         typer.echo(said, err=True)
     return columns
@@ -187,16 +205,18 @@ def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top:
 
     seconds = scores.seconds or 0.0
     words, sentences = called
+    counts = f"{_counted(scores.examples, words)} in {_counted(scores.sources or 0, sentences)}"
     said = [
-        f"{100 * scores.accuracy:.2f}% of {scores.examples:,} {words} in {scores.sources:,} {sentences} are right "
+        f"{100 * scores.accuracy:.2f}% of {counts} {'is' if scores.examples == 1 else 'are'} right "
         f"({_interval(scores, lambda share: f'{100 * share:.2f}')}).",
         f"The mean F1 of {len(scores.labels)} labels is {100 * (scores.macro_f1 or 0.0):.2f}%.",
     ]
     if scores.roc_auc is not None:
         said.append(f"The area under the ROC curve is {scores.roc_auc:.4f}.")
     if scores.out_of_vocabulary_accuracy is not None:
+        verb = "doesn't" if scores.out_of_vocabulary == 1 else "don't"
         said.append(
-            f"Of {scores.out_of_vocabulary:,} out-of-vocabulary words, which don't occur in training, "
+            f"Of {_counted(scores.out_of_vocabulary or 0, 'out-of-vocabulary words')}, which {verb} occur in training, "
             f"{100 * scores.out_of_vocabulary_accuracy:.2f}% are right."
         )
     said += [*_calibration(scores), *_left_out(scores.empty)]
@@ -211,6 +231,13 @@ def _labels_page(title: str, scores: "Evaluation", called: tuple[str, str], top:
     if numbers:
         blocks += [Table(columns, numbers, ("left", "right", "right", "right", "right"))]
     return Page(title, (*blocks, *_confusions(scores, words, top)))
+
+
+def _counted(count: int, nouns: str) -> str:
+    """A count with its noun, given in the plural."""
+    from regard.page.numbers import counted
+
+    return counted(count, nouns.removesuffix("s"))
 
 
 def _interval(scores: "Evaluation", said: Callable[[float], str]) -> str:

@@ -38,6 +38,7 @@ from regard.cli.tag import tag
 from regard.errors import (
     ArgumentError,
     DataError,
+    GuessedEncoding,
     RecordWarning,
     RegardError,
     UnreliablePrediction,
@@ -49,6 +50,7 @@ __all__ = ["app", "main"]
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
+_TOLD = (UnreliablePrediction, RecordWarning, GuessedEncoding)  # warnings that are shown as sentences
 _MOST_SHOWN = 3  # warnings of one kind; further ones are only counted
 
 app = typer.Typer(
@@ -162,13 +164,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _invoke(words: list[str]) -> int:
     with warnings.catch_warnings():
-        for kind in (UnreliablePrediction, RecordWarning):
+        for kind in _TOLD:
             warnings.simplefilter("default", kind)
         show_as_python = warnings.showwarning
         counts: Counter[type[Warning]] = Counter()
 
         def show_warning(message: Any, category: type[Warning], *where: Any) -> None:
-            if not issubclass(category, UnreliablePrediction | RecordWarning):
+            if not issubclass(category, _TOLD):
                 show_as_python(message, category, *where)
                 return
             counts[category] += 1

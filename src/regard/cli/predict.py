@@ -16,6 +16,7 @@ from regard.cli.arguments.command import command_with
 from regard.cli.arguments.options import (
     BothForceOption,
     ColourOption,
+    EncodingOption,
     FigureOption,
     HeadOption,
     HtmlOption,
@@ -49,6 +50,7 @@ class Wanted(NamedTuple):
 
     sources: SourcesArgument = None
     file: ListOption = None
+    encoding: EncodingOption = None
     script: ScriptOption = None
     skip_broken: SkipBrokenOption = None
     top: TopOption = None
@@ -117,14 +119,18 @@ def answer_all(
         RegardError: an option or a source is invalid.
     """
     _check(wanted, command)
-    skipped = None if wanted.skip_broken is None else BrokenLines(wanted.skip_broken, force=wanted.force)
+    skipped = (
+        None
+        if wanted.skip_broken is None
+        else BrokenLines(wanted.skip_broken, force=wanted.force, encoding=wanted.encoding)
+    )
     file = "-" if wanted.sources == ["-"] else wanted.file
     origin = "" if file is None else STANDARD_INPUT if file == "-" else file
     texts = wanted.sources or []
     read = (
         (Line(text, number) for number, text in enumerate(texts, start=1))
         if file is None
-        else read_file(file, raise_with_option if skipped is None else skipped.add_unread)
+        else read_file(file, raise_with_option if skipped is None else skipped.add_unread, wanted.encoding)
     )
     with closing(read):
         # The first line is read before torch is imported, so that an unusable file is reported at once.
@@ -201,6 +207,8 @@ def answer_all(
 def _check(wanted: Wanted, command: str) -> None:
     if bool(wanted.sources) == (wanted.file is not None):
         raise ArgumentError(f"give either sources or -f FILE. See {command} --help.")
+    if wanted.encoding is not None and wanted.file in (None, "-"):
+        raise ArgumentError("`--encoding` is that of a file, but none is given. Give one by -f FILE.")
     if wanted.skip_broken is not None and wanted.file is None and wanted.sources != ["-"]:
         raise ArgumentError("`--skip-broken` skips lines of a file, but none is given. Give one by -f FILE.")
     named = "--layer" if wanted.layer is not None else "--head" if wanted.head is not None else None

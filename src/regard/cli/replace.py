@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments.command import command_with
-from regard.cli.arguments.options import MOST_EPOCHS, MOST_SEEDS, ColumnOption, ComparisonOptions, ResultsOption
+from regard.cli.arguments.options import (
+    MOST_EPOCHS,
+    MOST_SEEDS,
+    ColumnOption,
+    ComparisonOptions,
+    EncodingOption,
+    HeaderOption,
+    ResultsOption,
+)
 from regard.cli.startup import import_torch
 
 __all__ = ["replace"]
@@ -24,6 +32,8 @@ def _replace(
     ] = None,
     label: Annotated[str | None, typer.Option(help="What to predict, if there is a choice  [default: by data]")] = None,
     column: ColumnOption = None,
+    header: HeaderOption = None,
+    encoding: EncodingOption = None,
     epochs: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=MOST_EPOCHS, help="Epochs  [default: the recipe's]")
     ] = None,
@@ -45,6 +55,7 @@ def _replace(
       regard replace scaled_dot additive mine/recipe.json --data reviews.csv --out replaced
     """
     import_torch()
+    from regard.cli.arguments.columns import column_names
     from regard.cli.comparing import Comparison, compare_and_show, find_data, usual_of
     from regard.cli.training import choose_recipe
     from regard.lab.candidates import grid, swapped_recipe, with_kept_fields
@@ -60,7 +71,7 @@ def _replace(
     if data is None:
         data, usual = usual_of(recipe)
         label = label or usual
-    found = find_data(data, base.task.kind, label, column, by_recipe=True)
+    found = find_data(data, base.task.kind, label, column_names(column, header), encoding, by_recipe=True)
     compare_and_show(found, Comparison(base, vary, seeds, halving=False, notes=notes), options, out)
 
 

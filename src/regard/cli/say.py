@@ -13,6 +13,7 @@ from regard.cli.answering.model_checks import describe_model
 from regard.cli.answering.reading import STANDARD_INPUT, Line, read_file
 from regard.cli.arguments.options import (
     ColourOption,
+    EncodingOption,
     FigureForceOption,
     FigureOption,
     HeadOption,
@@ -55,6 +56,7 @@ def say(
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file, one text on a line; - for standard input."),
     ] = None,
+    encoding: EncodingOption = None,
     map: MapOption = False,
     layer: LayerOption = None,
     head: HeadOption = None,
@@ -91,7 +93,13 @@ def say(
         )
     if sources and file is not None:
         raise ArgumentError("give either texts or -f FILE. See regard say --help.")
-    lines = list(read_file(file)) if file is not None else [Line(text, n) for n, text in enumerate(sources or (), 1)]
+    if encoding is not None and file in (None, "-"):
+        raise ArgumentError("`--encoding` is that of a file, but none is given. Give one by -f FILE.")
+    lines = (
+        list(read_file(file, encoding=encoding))
+        if file is not None
+        else [Line(text, n) for n, text in enumerate(sources or (), 1)]
+    )
     _check_out(out, len(lines))
     check_view(figure, view, measured=False)
     watch = map or layer is not None or head is not None or html is not None or figure is not None or plain

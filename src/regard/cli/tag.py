@@ -10,6 +10,7 @@ from regard.cli.arguments.options import (
     MOST_LISTED,
     BothForceOption,
     ColourOption,
+    EncodingOption,
     FigureOption,
     Format,
     FormatOption,
@@ -36,6 +37,7 @@ def tag(
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line; blank lines are skipped."),
     ] = None,
+    encoding: EncodingOption = None,
     skip_broken: SkipBrokenOption = None,
     model: Annotated[
         str | None,
@@ -90,6 +92,7 @@ def tag(
     wanted = Wanted(
         sources=None if text is None else [text],
         file=file,
+        encoding=encoding,
         script=script,
         skip_broken=skip_broken,
         top=top,

@@ -11,6 +11,8 @@ from regard.cli.arguments.command import Command, command_with
 from regard.cli.arguments.options import (
     MOST_PROCESSES,
     ColumnOption,
+    EncodingOption,
+    HeaderOption,
     LabelNamesOption,
     PlainOption,
     Shown,
@@ -56,6 +58,8 @@ class TrainOptions(NamedTuple):
         None
     )
     column: ColumnOption = None
+    header: HeaderOption = None
+    encoding: EncodingOption = None
     renamed: LabelNamesOption = None
     skip_broken: SkipBrokenOption = None
     force: SkipForceOption = False

@@ -9,11 +9,11 @@ from typing import Any
 
 import typer
 
-from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
+from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option, with_option
 from regard.cli.arguments.columns import column_names
 from regard.cli.train import TrainOptions
-from regard.datasets import parse_label_names
-from regard.errors import ArgumentError, UnknownNameError, nearest
+from regard.datasets import PICTURES, SOUNDS, parse_label_names
+from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.files import looks_like_path, similar_paths
 from regard.page import Page, Prose, Table
 from regard.tasks import RECIPES, Experiment, Recipe, Task, Trained, bundled
@@ -46,18 +46,30 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         RegardError: the data can't be read, or training fails.
     """
     recipe, source, resume = options.recipe, options.input, options.resume
-    broken = None if options.skip_broken is None else BrokenLines(options.skip_broken, force=options.force)
-    columns = column_names(options.column)
-    reader = find_reader(options.data, task.name, options.label, columns, other="regard train {}").with_splits()
+    columns = column_names(options.column, options.header)
+    broken = (
+        None
+        if options.skip_broken is None
+        else BrokenLines(options.skip_broken, force=options.force, encoding=options.encoding)
+    )
+    if broken is not None:
+        broken.headed = options.header is None
+    reader = find_reader(
+        options.data, task.name, options.label, columns, encoding=options.encoding, other="regard train {}"
+    ).with_splits()
     names = None if options.renamed is None else parse_label_names(options.renamed)
-    reader = dataclasses.replace(reader, names=names, on_error=raise_with_option if broken is None else broken.add)
+    on_error = raise_with_option if broken is None else broken.add
+    # Files are opened in training anyway: before it only if those that are broken shall be left out.
+    reader = dataclasses.replace(reader, names=names, on_error=on_error, opens=broken is not None)
     splits = reader.read_all()
     if options.final:
         splits.check_test()
     if broken is not None and is_first():
         broken.write()
     examples = list(splits.train)
-    chosen = choose_recipe(recipe, options.out if resume else None, reader.usual_recipe(examples, source))
+    with _naming_option():
+        usual = reader.usual_recipe(examples, source)
+    chosen = choose_recipe(recipe, options.out if resume else None, usual)
     reader.check_recipe(chosen, examples, ours=recipe in RECIPES)
     if source not in (None, chosen.input.kind):
         whose = "the run in --out" if recipe is None else "--recipe"
@@ -75,7 +87,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     _tell(reader.summary(examples, chosen.input.kind, because))
     if (division := reader.describe_splits()) is not None:
         _tell(division)
-    with _stoppable(options.out):
+    with _stoppable(options.out), _naming_option():
         trained = Experiment(chosen, splits, options.out).run(
             resume=resume,
             final=options.final,
@@ -86,8 +98,9 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
             matmul=None if options.matmul is None else options.matmul.value,
         )
     # The suggested commands would fail at the lines that were skipped here.
-    skipping = ["--skip-broken", str(broken.path)] if broken else []
-    return _page(trained, options.out, options.data, skipping) if is_first() else None
+    alike = ["--skip-broken", str(broken.path)] if broken else []
+    alike += [] if options.encoding is None else ["--encoding", options.encoding]
+    return _page(trained, options.out, options.data, alike) if is_first() else None
 
 
 def choose_recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:
@@ -121,17 +134,28 @@ def _stoppable(out: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _naming_option() -> Iterator[None]:
+    """After a sound or picture that can't be read, name the option that leaves it out."""
+    try:
+        yield
+    except DataError as error:
+        if Path(str(error.path)).suffix.lower() not in (*SOUNDS, *PICTURES):
+            raise
+        raise with_option(error) from error
+
+
 def _tell(text: str) -> None:
     """Write a note to standard error, in the first of torchrun's processes only."""
     if is_first():
         typer.echo(text, err=True)
 
 
-def _page(trained: Trained, out: Path, data: str, skipping: Sequence[str]) -> Page:
+def _page(trained: Trained, out: Path, data: str, alike: Sequence[str]) -> Page:
     model, scores = trained.model, trained.evaluations
     # Disambiguates a folder with the name of a bundled model.
     name = f"./{out}" if str(out) in bundled() else str(out)
-    evaluate = ["regard", "evaluate", name, "--data", data, *skipping]
+    evaluate = ["regard", "evaluate", name, "--data", data, *alike]
     steps = [*_asking(trained, name, data), [*evaluate, "--split", "dev"]]
     unread = bool(trained.splits.test) and "test" not in model.about["scores"]
     return Page(

@@ -11,13 +11,14 @@ if typing.TYPE_CHECKING:
     from regard.datasets.example import BEGINS, INSIDE, SEGMENTATION, BinaryLabels, Example, TaggedSentence, segmented
     from regard.datasets.fetching import Progress, fetch, find
     from regard.datasets.formats.class_folders import PICTURES, SOUNDS, read_class_folders
-    from regard.datasets.formats.columns import COLUMN_ROLES, ColumnNames, Columns, check_column_names
+    from regard.datasets.formats.columns import COLUMN_ROLES, HEADER, ColumnNames, Columns, check_column_names
     from regard.datasets.formats.idx import read_idx
     from regard.datasets.formats.labelled_graph import read_graph_folder, read_labelled_graph
     from regard.datasets.formats.pairs import read_aligned, read_pairs
     from regard.datasets.formats.planetoid import read_planetoid
     from regard.datasets.formats.sentiment_trees import DEGREES, read_phrases
     from regard.datasets.formats.tables import read_table
+    from regard.datasets.formats.tagged_text import read_columns, read_tagged
     from regard.datasets.formats.treebank import LABELS, read_treebank
     from regard.datasets.formats.vectors import read_labelled_vectors
     from regard.datasets.known.digit_strings import make_digit_strings
@@ -35,6 +36,7 @@ __all__ = [
     "COLUMN_ROLES",
     "DATASETS",
     "DEGREES",
+    "HEADER",
     "INSIDE",
     "LABELS",
     "PICTURES",
@@ -70,6 +72,7 @@ __all__ = [
     "read",
     "read_aligned",
     "read_class_folders",
+    "read_columns",
     "read_graph_folder",
     "read_idx",
     "read_labelled_graph",
@@ -80,6 +83,7 @@ __all__ = [
     "read_pronunciations",
     "read_spoken_digits",
     "read_table",
+    "read_tagged",
     "read_treebank",
     "rename_labels",
     "segmented",
@@ -98,13 +102,14 @@ lazy.export(
         "example": "BEGINS INSIDE SEGMENTATION BinaryLabels Example TaggedSentence segmented",
         "fetching": "Progress fetch find",
         "formats.class_folders": "PICTURES SOUNDS read_class_folders",
-        "formats.columns": "COLUMN_ROLES ColumnNames Columns check_column_names",
+        "formats.columns": "COLUMN_ROLES HEADER ColumnNames Columns check_column_names",
         "formats.idx": "read_idx",
         "formats.labelled_graph": "read_graph_folder read_labelled_graph",
         "formats.pairs": "read_aligned read_pairs",
         "formats.planetoid": "read_planetoid",
         "formats.sentiment_trees": "DEGREES read_phrases",
         "formats.tables": "read_table",
+        "formats.tagged_text": "read_columns read_tagged",
         "formats.treebank": "LABELS read_treebank",
         "formats.vectors": "read_labelled_vectors",
         "known.digit_strings": "make_digit_strings",

@@ -8,15 +8,16 @@ from typing import Any
 
 from regard.datasets.dataset import Dataset
 from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates, fold_spelling
-from regard.datasets.example import Example, TaggedSentence
+from regard.datasets.example import SEGMENTATION, Example, TaggedSentence
 from regard.datasets.fetching import Progress
 from regard.datasets.formats.columns import ColumnNames
-from regard.datasets.formats.treebank import LABELS
 from regard.datasets.label_renaming import check_label_names, labels_of, rename_labels
+from regard.datasets.media import readable
 from regard.datasets.reading import check_columns
 from regard.datasets.sources import DataSource, KnownDataset, find_source
-from regard.errors import DataError, UnknownNameError
+from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.inputs import FOLDINGS
+from regard.inputs.lines import ErrorHandler
 from regard.page.numbers import counted
 
 __all__ = ["Report", "SplitReport", "check"]
@@ -73,15 +74,19 @@ def check(
     *,
     columns: ColumnNames | None = None,
     names: Mapping[str, str] | None = None,
+    encoding: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Read every split of a data set and report what it holds, with its problems.
+
+    Sounds and pictures of a user's own are opened, as training will.
 
     Args:
         name_or_path: as in `read`.
         label: as in `read`.
         columns: as in `read`.
         names: new names of labels, as in `rename_labels`.
+        encoding: as in `read`.
         progress: as in `fetch`.
 
     Raises:
@@ -89,10 +94,12 @@ def check(
         ArgumentError: columns for something that isn't a table, or a new name for a label that isn't there.
         DataError: there is nothing to read. A broken line isn't raised but reported.
     """
-    check_columns(name_or_path, columns)
-    source = find_source(name_or_path)
-    if source.is_treebank and label not in (*LABELS, None):
-        raise UnknownNameError("label", label, LABELS)
+    check_columns(name_or_path, columns, encoding)
+    source = find_source(name_or_path, encoding)
+    if source.is_treebank and label is not None:
+        known = [each for each in source.labels if each != SEGMENTATION]
+        if label not in known:
+            raise UnknownNameError("label", label, known)
     paths = _paths(source, progress)
     # A dict, because a file that several splits are made of gives the same problem for each.
     problems: dict[str, None] = {}
@@ -101,6 +108,8 @@ def check(
         problems.setdefault(str(error))
 
     read = {name: source.read(split, label, columns=columns, on_error=report) for name, (split, _) in paths.items()}
+    if source.dataset is None:
+        read = _readable(read, report)
     read = _renamed(read, names, name_or_path)
     label = label or source.label
     if source.is_treebank:
@@ -120,6 +129,15 @@ def check(
         (*_shortened([*problems]), *_unseen_in_training(reports)),
         of_words=source.is_treebank,
     )
+
+
+def _readable(read: Mapping[str, list[Any]], report: ErrorHandler) -> dict[str, list[Any]]:
+    """The examples whose files can be opened; all of them, if the library that opens them isn't there."""
+    try:
+        return {split: list(readable(examples, report)) for split, examples in read.items()}
+    except MissingExtraError as error:
+        report(DataError(f"its files weren't opened: {error}"))
+        return dict(read)
 
 
 def _duplicates(read: Mapping[str, Sequence[Any]], source: DataSource) -> Duplicates:
@@ -216,7 +234,7 @@ def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[s
 
 def _shortened(problems: list[str]) -> list[str]:
     more = len(problems) - _MOST_PROBLEMS
-    return problems[:_MOST_PROBLEMS] + ([f"and {more:,} problems more."] if more > 0 else [])
+    return problems[:_MOST_PROBLEMS] + ([f"and {counted(more, 'problem')} more."] if more > 0 else [])
 
 
 def _unseen_in_training(reports: Sequence[SplitReport]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading text files line by line. Whatever isn't UTF-8 text is an error that names the line."""
+"""Reading text files line by line. Whatever can't be decoded is an error that names the line."""
 
 import csv
 import gzip
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from regard.errors import DataError
+from regard.inputs.encodings import UTF8, open_text
 
 __all__ = [
     "ErrorHandler",
@@ -48,15 +49,18 @@ def existing_file(path: str | Path) -> Path:
     return path
 
 
-def read_lines(path: str | Path, on_error: ErrorHandler = raise_error) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file with their numbers, without line ends; a .gz file is decompressed.
+def read_lines(
+    path: str | Path, on_error: ErrorHandler = raise_error, *, encoding: str = UTF8
+) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers, without line ends; a .gz file is decompressed.
 
     A line ends with a line feed, with or without a carriage return before it. The other line separators of Unicode are
     part of the text.
 
     Args:
         path: the file.
-        on_error: called for each line that isn't UTF-8, which is then skipped; by default it raises the error.
+        on_error: called for each line that can't be decoded, which is then skipped; by default it raises the error.
+        encoding: its encoding, as Python calls it (`encodings.encoding_of` finds it).
 
     Raises:
         DataError: a file that doesn't exist, isn't text, or is truncated.
@@ -69,29 +73,29 @@ def read_lines(path: str | Path, on_error: ErrorHandler = raise_error) -> Iterat
         ...     list(read_lines(file.name))
         [(1, 'I saw'), (2, 'a saw')]
     """
-    for number, text, wrong in read_decoded_lines(path):
+    for number, text, wrong in read_decoded_lines(path, encoding=encoding):
         if wrong is None:
             yield number, text
         else:
             on_error(wrong)
 
 
-def read_decoded_lines(path: str | Path) -> Iterator[tuple[int, str, DataError | None]]:
-    """The lines as `read_lines` reads them, each with what is wrong with it; None: it is UTF-8.
+def read_decoded_lines(path: str | Path, *, encoding: str = UTF8) -> Iterator[tuple[int, str, DataError | None]]:
+    """The lines as `read_lines` reads them, each with what is wrong with it; None: nothing.
 
-    What isn't UTF-8 is replaced, so that a row of a table ends where it ends, whatever its cells hold.
+    What can't be decoded is replaced, so that a row of a table ends where it ends, whatever its cells hold.
 
     Args:
         path: the file.
+        encoding: its encoding, as Python calls it.
 
     Raises:
         DataError: as in `read_lines`.
     """
     path = existing_file(path)
-    packed = path.suffix == ".gz"
     number = 0
     try:
-        with gzip.open(path) if packed else path.open("rb") as file:
+        with open_text(path, encoding) as file:
             while raw := file.readline(_LONGEST_LINE):
                 number += 1
                 if number == 1:
@@ -107,8 +111,7 @@ def read_decoded_lines(path: str | Path) -> Iterator[tuple[int, str, DataError |
                     text = line.decode("utf-8")
                 except UnicodeDecodeError as error:
                     text = line.decode("utf-8", "replace")
-                    said = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x}) is not UTF-8."
-                    wrong = DataError(f"{said} Save the file as UTF-8.", path=path, line=number)
+                    wrong = DataError(_undecoded(raw[error.start], error.start, encoding), path=path, line=number)
                 yield number, text, wrong
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
@@ -194,6 +197,13 @@ def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
         row = list(map(str.strip, row))
         if any(row):
             yield number, row
+
+
+def _undecoded(byte: int, place: int, encoding: str) -> str:
+    # What precedes the byte was recoded, so its place in the line is known in UTF-8 only.
+    if encoding == UTF8:
+        return f"byte {place + 1} of the line (0x{byte:02x}) is not UTF-8. Save the file as UTF-8."
+    return f"the line holds the byte 0x{byte:02x}, which {encoding} doesn't have. Save the file as UTF-8."
 
 
 def _refuse_other_kinds(beginning: bytes, path: Path) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.errors import DataError, UnknownNameError
 from regard.extras import require
 from regard.files import open_regular
+from regard.inputs.contents import why_unreadable
 
 __all__ = ["CHANNELS", "picture_size", "read_picture"]
 
@@ -85,6 +86,8 @@ def _opened(path: str | Path, read: Callable[[Any], _Read]) -> _Read:
             with pillow.open(file) as image:
                 return read(image)
     except pillow.UnidentifiedImageError as error:
+        if (other := why_unreadable(path, "picture", "PNG or JPEG")) is not None:
+            raise DataError(other, path=path) from error
         raise DataError("its format is not known. Save it as PNG or JPEG.", path=path) from error
     # Decoders raise all kinds of errors for broken files.
     except Exception as error:

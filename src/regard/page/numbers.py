@@ -19,9 +19,11 @@ def plural(noun: str) -> str:
     """The plural of a noun.
 
     Example:
-        >>> plural("atom"), plural("patch"), plural("epoch")
-        ('atoms', 'patches', 'epochs')
+        >>> plural("atom"), plural("patch"), plural("epoch"), plural("series")
+        ('atoms', 'patches', 'epochs', 'series')
     """
+    if noun.endswith("series"):
+        return noun
     # The ch of epoch is a k.
     return f"{noun}es" if noun.endswith(("ch", "s", "x")) and not noun.endswith("epoch") else f"{noun}s"
 

@@ -47,14 +47,18 @@ def check_text(text: str) -> None:
         raise ArgumentError("`TEXT` must be UTF-8, but holds bytes that aren't. Check the encoding of the terminal.")
 
 
-def read_file(path: str, problem: Callable[[DataError], None] | None = None) -> Generator[Line, None, None]:
+def read_file(
+    path: str, problem: Callable[[DataError], None] | None = None, encoding: str | None = None
+) -> Generator[Line, None, None]:
     """Read the lines of a file, or of standard input for "-"; closing the generator closes the file.
 
     Args:
         path: the file, or "-".
         problem: as `read_lines` takes it.
+        encoding: the encoding of the file, as Python calls it; by default it is found by its content.
 
     Raises:
+        UnknownNameError: there is no such encoding.
         OSError: there is no such file, or it can't be read.
         ArgumentError: standard input is closed.
         DataError: as in `read_lines`.
@@ -65,7 +69,11 @@ def read_file(path: str, problem: Callable[[DataError], None] | None = None) -> 
             raise ArgumentError("standard input is closed. Give a text, or a file with -f.")
         yield from read_lines(stream, STANDARD_INPUT, problem)
         return
-    with Path(path).open("rb") as stream:
+    from regard.inputs.encodings import UTF8, check_encoding, encoding_of, open_text
+
+    # A pipe can be read only once, so nothing is found by its content.
+    found = encoding_of(path) if encoding is None and Path(path).is_file() else check_encoding(encoding or UTF8)
+    with open_text(path, found) as stream:
         yield from read_lines(stream, path, problem)
 
 

@@ -1,6 +1,5 @@
 """`--skip-broken`: skip the broken lines of a file, count them, and write a list of them."""
 
-import gzip
 import json
 import os
 from collections import Counter
@@ -20,16 +19,21 @@ _NAMES = ("file", "line", "reason", "text")
 class BrokenLines:
     """The list of skipped lines, as JSON Lines: the file, the line number, the reason and the line itself.
 
+    Attributes:
+        headed: whether tables have a header, which is no line of data.
+
     Args:
         path: the file to write.
         force: whether to overwrite a file that isn't such a list.
+        encoding: the encoding of the files whose lines are skipped; None: it is found by their content.
 
     Raises:
         ArgumentError: the path is a folder, can't be written, or is another file.
     """
 
-    def __init__(self, path: str, *, force: bool = False):
+    def __init__(self, path: str, *, force: bool = False, encoding: str | None = None):
         self.path, self.force = Path(path), force
+        self._encoding, self.headed = encoding, True
         self._found: dict[tuple[str, int | None, str], str | None] = {}
         self._read = 0
         self._check()
@@ -61,6 +65,7 @@ class BrokenLines:
         """Write the list, which may be empty, and print the number of skipped lines of each file."""
         # Imported here because it imports torch, which --help doesn't need.
         from regard.files import write_text
+        from regard.page.numbers import counted
 
         self._check()
         texts = self._texts()
@@ -72,10 +77,11 @@ class BrokenLines:
         # A line may have two errors.
         lines = Counter(file for file, line in {place[:2] for place in self._found} if line is not None)
         for file, count in sorted(lines.items()):
-            total = self._read or _count(Path(file))
+            total = self._read or self._count(Path(file))
             is_are, was_were = ("is", "was") if count == 1 else ("are", "were")
             typer.echo(
-                f"{count:,} of {total:,} lines {is_are} broken and {was_were} skipped: {file}. {self.path} lists them.",
+                f"{count:,} of {counted(total, 'line')} {is_are} broken and {was_were} skipped: {file}. "
+                f"{self.path} lists them.",
                 err=True,
             )
         if files := [file for file, line, _ in self._found if line is None]:
@@ -91,9 +97,25 @@ class BrokenLines:
         return {
             (file, number): raw.decode("utf-8", "replace").rstrip("\r\n")
             for file, numbers in wanted.items()
-            for number, raw in enumerate(_lines(Path(file)), start=1)
+            for number, raw in enumerate(self._lines(Path(file)), start=1)
             if number in numbers
         }
+
+    def _lines(self, path: Path) -> Iterator[bytes]:
+        from regard.inputs.encodings import check_encoding, encoding_of, open_text
+
+        encoding = encoding_of(path) if self._encoding is None else check_encoding(self._encoding)
+        with open_text(path, encoding) as file:
+            yield from file
+
+    def _count(self, path: Path) -> int:
+        """The number of lines without blank lines, the header of a table, and the comments of CoNLL-U."""
+        from regard.datasets.formats.tables import file_format
+
+        kind = file_format(path, self._encoding)
+        lines = self._lines(path)
+        count = sum(bool(line.strip()) and not (kind == ".conllu" and line.startswith(b"#")) for line in lines)
+        return count - (self.headed and kind in (".csv", ".tsv"))
 
     def _check(self) -> None:
         path = self.path
@@ -137,17 +159,3 @@ def _is_list(path: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(row, dict) and tuple(row) == _NAMES
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        yield from file
-
-
-def _count(path: Path) -> int:
-    """The number of lines without blank lines, the header of a table, and the comments of CoNLL-U."""
-    from regard.datasets.formats.tables import file_format
-
-    kind = file_format(path)
-    count = sum(bool(line.strip()) and not (kind == ".conllu" and line.startswith(b"#")) for line in _lines(path))
-    return count - (kind in (".csv", ".tsv"))

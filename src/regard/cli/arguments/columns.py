@@ -1,4 +1,4 @@
-"""`--column`: columns of users' tables that don't have the standard names."""
+"""`--column` and `--columns`: columns of users' tables that don't have the standard names, or no names at all."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,8 +11,12 @@ if TYPE_CHECKING:
 __all__ = ["column_names", "completed"]
 
 
-def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
+def column_names(given: Sequence[str] | None, header: str | None = None) -> "ColumnNames | None":
     """Parse `--column`: for each standard name the column that has this role, or for labels the columns.
+
+    Args:
+        given: the values of `--column`.
+        header: the value of `--columns`, the names of all columns.
 
     Raises:
         UnknownNameError: an unknown standard name.
@@ -21,8 +25,10 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
     Example:
         >>> column_names(["text=review", "labels=toxic", "labels=bitter"])
         {'text': 'review', 'labels': ('toxic', 'bitter')}
+        >>> column_names(None, "label,,text")
+        {'header': ('label', '', 'text')}
     """
-    from regard.datasets import check_column_names
+    from regard.datasets import HEADER, check_column_names
 
     found: dict[str, str | tuple[str, ...]] = {}
     questions: list[str] = []
@@ -37,11 +43,16 @@ def column_names(given: Sequence[str] | None) -> "ColumnNames | None":
             raise ArgumentError(f"`--column` must name one column for {usual}, but names {found[usual]} and {name}.")
         else:
             found[usual] = name
+    option = "`--column`"
     try:
         check_column_names(found)
+        option = "`--columns`"
+        if header is not None:
+            found[HEADER] = tuple(name.strip() for name in header.split(","))
+            check_column_names(found)
     except ArgumentError as error:
         # Named as on the command line.
-        error.args = (str(error).replace("`columns`", "`--column`", 1),)
+        error.args = (str(error).replace("`columns`", option, 1),)
         raise
     return found or None
 

@@ -15,6 +15,7 @@ __all__ = [
     "ColourOption",
     "ColumnOption",
     "ComparisonOptions",
+    "EncodingOption",
     "FigureForceOption",
     "FigureOption",
     "FigureViewName",
@@ -22,6 +23,7 @@ __all__ = [
     "Format",
     "FormatOption",
     "HeadOption",
+    "HeaderOption",
     "HtmlOption",
     "LabelNamesOption",
     "LayerOption",
@@ -104,6 +106,21 @@ ScriptOption = Annotated[
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option(metavar="USUAL=NAME", help="A column of your own table with another name: text=review; repeatable."),
+]
+HeaderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME,...",
+        help="Names for all columns of a table whose first line is data, in order: text,label. Without a name, as in "
+        "text,,label, a column isn't read.",
+    ),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The encoding of a file of your own: gb18030, windows-1250  [default: by its content]"
+    ),
 ]
 
 LabelNamesOption = Annotated[

@@ -10,17 +10,33 @@ from typing import Any
 import torch
 
 from regard.datasets.example import BinaryLabels, Example
+from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.inputs.graph.molecule import scaffold
 from regard.inputs.lines import parse_number
 
-__all__ = ["COLUMN_ROLES", "SOURCE_TYPES", "TARGET_TYPES", "ColumnNames", "Columns", "check_column_names"]
+__all__ = [
+    "COLUMN_ROLES",
+    "HEADER",
+    "SOURCE_TYPES",
+    "TARGET_TYPES",
+    "ColumnNames",
+    "Columns",
+    "check_column_names",
+    "find_file",
+]
 
 ColumnNames = Mapping[str, str | Sequence[str]]
-"""The names of columns that aren't called by their standard names: {"text": "review"}; "labels" takes several."""
+"""The names of columns that aren't called by their standard names: {"text": "review"}; "labels" takes several.
+
+Of a table whose first line doesn't name them, "header" names all columns, in order: {"header": ["text", "label"]}.
+"""
+
+HEADER = "header"
+"""The key of `ColumnNames` under which all columns of a table without a header are named."""
 
 SOURCE_TYPES = ("text", "path", "smiles")
-"""The types of sources in a table: a text, the path of a file (relative to the table's folder), a molecule."""
+"""The types of sources in a table: a text, the path of a file (from the table's folder), a molecule."""
 
 TARGET_TYPES = ("label", "number", "labels", "text", "sound")
 """The types of targets in a table: a label, a number, a 1 or 0 for each of several questions, a text, or the path of a
@@ -47,8 +63,11 @@ def check_column_names(columns: ColumnNames) -> None:
     known = [name for names in COLUMN_ROLES.values() for name in names]
     used: list[str] = []
     for standard, column in columns.items():
+        if standard == HEADER:
+            _check_header(column)
+            continue
         if standard not in known:
-            raise UnknownNameError("columns", standard, known)
+            raise UnknownNameError("columns", standard, [*known, HEADER])
         names: list[Any] = list(column) if standard == "labels" and isinstance(column, list | tuple) else [column]
         if not names or not all(isinstance(name, str) and name for name in names):
             wanted = "names of columns" if standard == "labels" else "the name of a column"
@@ -59,6 +78,18 @@ def check_column_names(columns: ColumnNames) -> None:
     for role, names in COLUMN_ROLES.items():
         if len(given := [name for name in names if name in columns]) > 1:
             raise ArgumentError(f"`columns` must have one name for a {role}, but has {' and '.join(given)}.")
+
+
+def _check_header(names: Any) -> None:
+    # A column without a name isn't read.
+    named = [name for name in names if name] if isinstance(names, list | tuple) else []
+    if not named or not all(isinstance(name, str) for name in named):
+        raise ArgumentError(
+            f"`columns` must name the columns in order under {HEADER!r}, as ['text', 'label'], but has {names!r:.60}."
+        )
+    if len(named) > len({*named}):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise ArgumentError(f"`columns` must name a column once, but {HEADER!r} names {twice} twice.")
 
 
 @dataclass(frozen=True)
@@ -124,6 +155,8 @@ class Columns:
         """
         names = {} if names is None else names
         check_column_names(names)
+        names = {name: column for name, column in names.items() if name != HEADER}
+        header = [name for name in header if name]
         taken: dict[str, str] = {}
         for standard, given in names.items():
             taken |= dict.fromkeys([given] if isinstance(given, str) else given, standard)
@@ -136,9 +169,10 @@ class Columns:
             # The user's names take precedence over standard names in the header.
             usable = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
             if len(usable) != 1:
+                left = [column for column in free if column not in [names.get(name, name) for name in chosen]]
                 raise DataError(
-                    f"one column must be called {' or '.join(usual)}, but {len(usable)} of {', '.join(free) or 'none'} "
-                    f"are. Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
+                    f"one column must be called {', '.join(usual[:-1])} or {usual[-1]}, but {_which(usable, left)}. "
+                    f"Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
                     f"columns={{{usual[0]!r}: 'NAME'}}.",
                     path=path,
                     line=1,
@@ -208,10 +242,39 @@ def _text(row: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> s
 
 
 def _file(row: Mapping[str, Any], name: str, folder: Path) -> Path:
-    path = folder / _text(row, name)
-    if not path.is_file():
+    return find_file(_text(row, name), folder)
+
+
+def find_file(text: str, folder: Path) -> Path:
+    """The file that a cell names, by its path from the table's folder.
+
+    The files may lie in a folder beside the table, or the table in a folder beside the files, and the name may lack the
+    suffix of a sound or picture.
+
+    Raises:
+        ValueError: there is no such file, or several.
+    """
+    path = folder / text
+    if path.is_file():
+        return path
+    ends = [""] if path.suffix.lower() in (*SOUNDS, *PICTURES) else ["", *SOUNDS, *PICTURES]
+    folders = [folder, *_folders_in(folder), folder / ".."]
+    found = [near for place in folders for end in ends if (near := place / f"{text}{end}").is_file()]
+    if len(found) > 1:
+        raise ValueError(f"{text} may be {found[0]} or {found[1]}. Name the file by its path from {folder}")
+    if not found:
         raise ValueError(f"there is no file {path}")
-    return path
+    return found[0]
+
+
+def _folders_in(folder: Path) -> tuple[Path, ...]:
+    return _listed(folder, folder.stat().st_mtime_ns) if folder.is_dir() else ()
+
+
+# Cached, because it is asked for in each row; a folder that has changed is listed anew.
+@lru_cache(maxsize=64)
+def _listed(folder: Path, changed: int) -> tuple[Path, ...]:
+    return tuple(sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")))
 
 
 def _number(row: Mapping[str, Any], name: str) -> float:
@@ -233,6 +296,15 @@ def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
     if number not in (0, 1):
         raise ValueError(f"the column `{name}` must be 0, 1 or empty, but is {value!r:.40}")
     return int(number)
+
+
+def _which(usable: Sequence[str], free: Sequence[str]) -> str:
+    """Which columns are called by standard names, of those that may still be the source or the target."""
+    if usable:
+        return f"{' and '.join(usable)} are there"
+    if len(free) == 1:
+        return f"the only one left is called {free[0]}"
+    return f"none of {', '.join(free)} is" if free else "no other one is there"
 
 
 def _no_column(column: str, name: str, header: Sequence[str]) -> str:

@@ -3,20 +3,27 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regard.datasets.example import Example
-from regard.datasets.formats.columns import ColumnNames, Columns, check_column_names
+from regard.datasets.formats.class_folders import PICTURES, SOUNDS
+from regard.datasets.formats.columns import HEADER, ColumnNames, Columns, check_column_names, find_file
+from regard.datasets.formats.headers import is_medium, names_for_data
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError
+from regard.inputs.encodings import UTF8, encoding_of
 from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
 
 __all__ = ["TABLES", "file_format", "file_suffix", "read_table"]
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """The suffixes of tables, before .gz if it is compressed."""
+
+_LINES = 50  # of a table, by which a header is told from data
 
 
 def file_suffix(path: Path) -> str:
@@ -30,37 +37,50 @@ def file_suffix(path: Path) -> str:
     return inner if suffix == ".gz" and inner in TABLES else suffix
 
 
-def file_format(path: Path) -> str:
-    """The format of a file, as a suffix: its own suffix; for an existing .txt file, that of the format of its content.
+def file_format(path: Path, encoding: str | None = UTF8) -> str:
+    """The format of a file, as a suffix: its own suffix; for an existing .txt or .conll file, that of its content.
+
+    Args:
+        path: the file.
+        encoding: its encoding, as Python calls it; None: it is found by its content.
 
     Raises:
-        DataError: a .txt file isn't text.
+        DataError: a .txt or .conll file isn't text.
 
     Example:
         >>> file_format(Path("train.CSV.gz"))
         '.csv'
     """
     suffix = file_suffix(path)
-    form = detect_format(path) if suffix == ".txt" and path.is_file() else None
-    return suffix if form is None else form.suffix
+    if suffix not in (".txt", ".conll") or not path.is_file():
+        return suffix
+    form = detect_format(path, encoding_of(path) if encoding is None else encoding)
+    # Words in columns may look like a table.
+    known = form is not None and (suffix == ".txt" or form.suffix in (".conllu", ".tagged"))
+    return form.suffix if form is not None and known else suffix
 
 
 def read_table(
     path: str | Path,
     columns: Columns | ColumnNames | None = None,
     *,
+    encoding: str = UTF8,
     on_error: ErrorHandler = raise_error,
 ) -> Iterator[Example[Any, Any]]:
     """The rows of a table as examples, one by one.
 
     A .csv file has a header, commas and double quotes; a .tsv file has a header, tabs, and no quoting: a quotation mark
-    is an ordinary character. A .jsonl file has an object in each line. Blank lines are skipped. Only texts may be
-    empty, and single ones of several labels, which are then None. Molecules must be valid for RDKit.
+    is an ordinary character. Columns without a name are skipped. A .jsonl file has an object in each line. Blank lines
+    are skipped. Only texts may be empty, and single ones of several labels, which are then None. Molecules must be
+    valid for RDKit. A file that isn't there is looked for in the folders beside the table, and in the one above it, and
+    its name may lack the suffix of sounds and pictures.
 
     Args:
         path: the file; its suffix is .csv, .tsv or .jsonl (and .gz), or .txt if its content has one of these formats
             (`detect_format`), in which case columns may also be separated by semicolons or bars.
         columns: the columns, or the names of columns as in `Columns.from_header`; by default those with standard names.
+            If the first line doesn't name the columns, {"header": [...]} names them, in order.
+        encoding: the encoding of the file, as Python calls it.
         on_error: called for each broken row, which is then skipped; by default it raises the error.
 
     Raises:
@@ -77,17 +97,24 @@ def read_table(
         [Example(source='clean, and cheap', target=4.0, group=None)]
     """
     path = existing_file(path)
-    kind = file_format(path)
+    kind = file_format(path, encoding)
     if kind not in TABLES:
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
-    form = detect_format(path) if file_suffix(path) == ".txt" else None
-    delimiter = "," if form is None else form.delimiter
+    form = detect_format(path, encoding) if file_suffix(path) == ".txt" else None
+    table = _Table(path, kind, "," if form is None else form.delimiter, encoding)
+    header = None
     if columns is not None and not isinstance(columns, Columns):
         check_column_names(columns)
+        header = columns.get(HEADER)
+        if header is not None and kind == ".jsonl":
+            raise ArgumentError(f"`columns` must have no {HEADER!r} for JSON Lines, whose objects name their values.")
     line = 0
-    for line, row in _objects(path, on_error) if kind == ".jsonl" else _rows(path, kind, delimiter, on_error):
+    for line, row in _objects(table, on_error) if kind == ".jsonl" else _rows(table, header, on_error):
         if not isinstance(columns, Columns):
-            columns = Columns.from_header(tuple(row), path, columns)
+            try:
+                columns = Columns.from_header(tuple(row), path, columns)
+            except DataError as error:
+                raise (_explained(error, row, table) if header is None else error) from error
         try:
             example = columns.example(row, path.parent)
         except ValueError as error:
@@ -101,19 +128,35 @@ def read_table(
         on_error(DataError("it holds no examples.", path=path))
 
 
-def _rows(path: Path, kind: str, delimiter: str, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:
-    form: dict[str, Any] = (
-        {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {"delimiter": delimiter}
-    )
+class _Table(NamedTuple):
+    """A table, and how it is written."""
+
+    path: Path
+    kind: str
+    delimiter: str
+    encoding: str
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The arguments of `csv.reader`."""
+        if self.kind == ".tsv":
+            return {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+        return {"delimiter": self.delimiter}
+
+
+def _rows(
+    table: _Table, names: str | Sequence[str] | None, on_error: ErrorHandler
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    path = table.path
     wrong_lines: list[DataError] = []
 
     def lines() -> Iterator[str]:
-        for _, text, wrong in read_decoded_lines(path):
+        for _, text, wrong in read_decoded_lines(path, encoding=table.encoding):
             if wrong is not None:
                 wrong_lines.append(wrong)
             yield f"{text}\n"
 
-    reader = csv.reader(lines(), strict=True, **form)
+    reader = csv.reader(lines(), strict=True, **table.form)
     header: list[str] | None = None
     line = 1
     try:
@@ -121,27 +164,87 @@ def _rows(path: Path, kind: str, delimiter: str, on_error: ErrorHandler) -> Iter
             if wrong_lines:
                 # A header that isn't UTF-8 may lack the name of a column, so it can't be skipped.
                 for wrong in wrong_lines:
-                    (raise_error if header is None else on_error)(wrong)
+                    (raise_error if header is None and names is None else on_error)(wrong)
                 wrong_lines.clear()
+            elif header is None and row and names is not None:
+                header = _check_named(row, list(names), table, line)
+                # The table may have a header all the same.
+                if row != header:
+                    yield line, _named(header, row)
             elif header is None and row:
                 header = row
-                _check_divided(row, kind, path)
-                twice = sorted(name for name, count in Counter(row).items() if count > 1)
+                _check_divided(row, table.kind, path)
+                twice = sorted(name for name, count in Counter(row).items() if count > 1 and name)
                 if twice:
-                    raise DataError(f"two columns are called {twice[0]!r:.60}.", path=path, line=line)
+                    wrong = DataError(f"two columns are called {twice[0]!r:.60}.", path=path, line=line)
+                    raise _explained(wrong, dict.fromkeys(row), table)
             elif header and row and len(row) != len(header):
                 problem = f"a row must have {len(header)} columns, as the header, but has {len(row)}."
                 on_error(DataError(problem, path=path, line=line))
             elif header and row:
-                yield line, dict(zip(header, row, strict=True))
+                yield line, _named(header, row)
             line = reader.line_num + 1
     except csv.Error as error:
         for wrong in wrong_lines:
             on_error(wrong)
+        if "new-line character" in str(error):
+            wrong = "a carriage return alone doesn't end a line. Save the table with the line ends of Windows or Unix."
+            raise DataError(wrong, path=path, line=line) from error
         # An unclosed quote extends to the end of the file, so the line where it was opened is reported.
         raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
     if header is None:
-        raise DataError("it is empty; its first line must name the columns.", path=path)
+        empty = "it is empty." if names is not None else "it is empty; its first line must name the columns."
+        raise DataError(empty, path=path)
+
+
+def _named(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
+    return {name: cell for name, cell in zip(header, row, strict=True) if name}
+
+
+def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> list[str]:
+    """The names of all columns, after checking that they are as many as the columns of the first row."""
+    if len(row) != len(names):
+        _check_divided(row, table.kind, table.path)
+        raise DataError(
+            f"--columns must name every column, but names {len(names)} of {len(row)}. Leave the name of a "
+            "column empty that isn't read, as in text,,label.",
+            path=table.path,
+            line=line,
+        )
+    return names
+
+
+def _explained(error: DataError, row: Mapping[str, Any], table: _Table) -> DataError:
+    """What is wrong with the names of the columns, or that the first line isn't names at all."""
+    if table.kind == ".jsonl":
+        return error
+    lines = (f"{text}\n" for _, text, _ in read_decoded_lines(table.path, encoding=table.encoding))
+    rows: list[list[str]] = []
+    # A cell in quotes may go on behind these lines.
+    with suppress(csv.Error):
+        rows.extend(islice((each for each in csv.reader(lines, strict=True, **table.form) if each), _LINES))
+    if len(rows) > 1 and (names := names_for_data(rows)) is not None:
+        return DataError(
+            f"it looks like data, but must name the columns. Name them by --columns {','.join(names)}; from Python: "
+            f"columns={{{HEADER!r}: {names}}}.",
+            path=error.path,
+            line=error.line,
+        )
+    wrong, asked, _ = error.reason.partition(" Say which is the source:")
+    named = next((name for name, cell in row.items() if asked and _names_file(cell, table.path.parent)), None)
+    if named is None:
+        return error
+    step = f"The column {named} names files: --column path={named}; from Python: columns={{'path': {named!r}}}."
+    return DataError(f"{wrong} {step}", path=error.path, line=error.line)
+
+
+def _names_file(cell: Any, folder: Path) -> bool:
+    if not isinstance(cell, str) or not cell.strip() or len(cell) > 1000 or "\0" in cell:
+        return False
+    try:
+        return is_medium(cell) or find_file(cell, folder).suffix.lower() in (*SOUNDS, *PICTURES)
+    except (ValueError, OSError):
+        return False
 
 
 def _check_divided(header: list[str], kind: str, path: Path) -> None:
@@ -149,17 +252,19 @@ def _check_divided(header: list[str], kind: str, path: Path) -> None:
     wanted = "tabs" if kind == ".tsv" else "commas"
     for mark, called in {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}.items():
         if len(header) == 1 and mark in header[0] and called != wanted:
-            fitting = {"tabs": ", or call it .tsv", "commas": ", or call it .csv"}.get(called, "")
+            # A .txt file is read by its content.
+            suffix = {"tabs": ".tsv", "commas": ".csv"}.get(called, ".txt")
             raise DataError(
                 f"columns must be divided by {wanted} in a {kind} file, but seem to be by {called}. "
-                f"Save the table with {wanted}{fitting}.",
+                f"Save the table with {wanted}, or call it {suffix}.",
                 path=path,
                 line=1,
             )
 
 
-def _objects(path: Path, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in read_lines(path, on_error):
+def _objects(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:
+    path = table.path
+    for line, text in read_lines(path, on_error, encoding=table.encoding):
         if not text.strip():
             continue
         try:

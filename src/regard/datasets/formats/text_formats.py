@@ -1,4 +1,4 @@
-"""Detecting the format of a .txt file by its first lines: a table, JSON Lines or CoNLL-U."""
+"""Detecting the format of a .txt file by its first lines: a table, JSON Lines, CoNLL, or words with tags."""
 
 import csv
 import json
@@ -8,13 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.datasets.formats.columns import COLUMN_ROLES
+from regard.datasets.formats.tagged_text import is_columns, tag_mark
+from regard.inputs.encodings import UTF8
 from regard.inputs.lines import read_lines
 
 __all__ = ["KNOWN_FORMATS", "TextFormat", "detect_format"]
 
 KNOWN_FORMATS = (
-    "an object of JSON on each line; the ten columns of CoNLL-U, divided by tabs; or a first line that names two or "
-    "more columns, divided by tabs, commas, semicolons or bars, and rows with as many"
+    "an object of JSON on each line; the ten columns of CoNLL-U, divided by tabs; words with labels, as word/TAG or in "
+    "columns with an empty line between sentences; or a first line that names two or more columns, divided by tabs, "
+    "commas, semicolons or bars, and rows with as many"
 )
 """The formats that `detect_format` recognises, for messages."""
 
@@ -30,11 +34,16 @@ class TextFormat(NamedTuple):
     delimiter: str = ","
 
 
-def detect_format(path: str | Path) -> TextFormat | None:
+def detect_format(path: str | Path, encoding: str = UTF8) -> TextFormat | None:
     """The format of a text file, by its first 50 lines that aren't blank; None if it isn't recognised.
 
     A file is a table if most of these lines have as many columns as the first one, so that broken rows are reported
-    when the table is read.
+    when the table is read. Words with tags (".tagged") and words in columns (".conll") have no header, and their labels
+    repeat.
+
+    Args:
+        path: the file.
+        encoding: its encoding, as Python calls it.
 
     Raises:
         DataError: the file doesn't exist, or isn't text.
@@ -47,8 +56,9 @@ def detect_format(path: str | Path) -> TextFormat | None:
         ...     detect_format(file.name)
         TextFormat(suffix='.csv', delimiter=';')
     """
-    # Lines that aren't UTF-8 are reported when the file is read.
-    lines = [line for _, line in islice(((n, x) for n, x in read_lines(path, lambda _: None) if x.strip()), _LINES)]
+    # Lines that can't be decoded are reported when the file is read.
+    every = [line for _, line in islice(read_lines(path, lambda _: None, encoding=encoding), 10 * _LINES)]
+    lines = [line for line in every if line.strip()][:_LINES]
     if not lines:
         return None
     if _is_object(lines[0]):
@@ -56,6 +66,11 @@ def detect_format(path: str | Path) -> TextFormat | None:
     words = [line for line in lines if not line.startswith("#")]
     if words and _WORD.fullmatch(words[0]):
         return TextFormat(".conllu")
+    if mark := tag_mark(lines):
+        return TextFormat(".tagged", mark)
+    standard = {name for names in COLUMN_ROLES.values() for name in names}
+    if is_columns(every[: every.index(lines[-1]) + 1]) and not standard & {*re.split("[\t,;|]", lines[0])}:
+        return TextFormat(".conll", "\t" if "\t" in lines[0] else " ")
     for delimiter in _DELIMITERS:
         if _is_table(lines, delimiter):
             return TextFormat(".tsv" if delimiter == "\t" else ".csv", delimiter)
@@ -78,5 +93,7 @@ def _is_table(lines: list[str], delimiter: str) -> bool:
     if len(rows) < 2:
         return False
     header, *others = rows
-    named = len(header) > 1 and all(name.strip() for name in header) and len({*header}) == len(header)
+    # The first column may have no name, as the index that pandas writes, or the last, as behind a comma at the end.
+    names = header[not header[0].strip() : len(header) - (not header[-1].strip())]
+    named = len(names) > 1 and all(name.strip() for name in names) and len({*names}) == len(names)
     return named and 2 * sum(len(row) == len(header) for row in others) > len(others)

@@ -7,6 +7,7 @@ from pathlib import Path
 from regard.datasets.example import TaggedSentence
 from regard.errors import DataError, UnknownNameError
 from regard.extras import require
+from regard.inputs.encodings import UTF8, open_text
 from regard.inputs.lines import ErrorHandler, existing_file, raise_error
 
 __all__ = ["LABELS", "read_treebank"]
@@ -25,6 +26,7 @@ def read_treebank(
     label: str = "upos",
     *,
     convert: Callable[[str], str] | None = None,
+    encoding: str = UTF8,
     on_error: ErrorHandler | None = None,
 ) -> Iterator[TaggedSentence]:
     """The sentences of a CoNLL-U file, one by one.
@@ -36,6 +38,7 @@ def read_treebank(
         path: the file.
         label: the column of the labels, one of `LABELS`.
         convert: a function that is applied to each word.
+        encoding: the encoding of the file, as Python calls it.
         on_error: called for each broken line, whose sentence is then skipped. Without it, the first error is raised.
 
     Raises:
@@ -55,11 +58,11 @@ def read_treebank(
     """
     if label not in LABELS:
         raise UnknownNameError("label", label, LABELS)
-    return _sentences(existing_file(path), label, convert or (lambda word: word), on_error or raise_error)
+    return _sentences(existing_file(path), label, convert or (lambda word: word), encoding, on_error or raise_error)
 
 
 def _sentences(
-    path: Path, label: str, convert: Callable[[str], str], on_error: ErrorHandler
+    path: Path, label: str, convert: Callable[[str], str], encoding: str, on_error: ErrorHandler
 ) -> Iterator[TaggedSentence]:
     conllu = require("conllu", extra="data")
     # The other columns aren't parsed, which halves the time.
@@ -71,7 +74,7 @@ def _sentences(
         broken = True
         on_error(error)
 
-    for block in _blocks(path, label, report):
+    for block in _blocks(path, label, encoding, report):
         words: list[str] = []
         labels: list[str] = []
         for token in conllu.parse("\n".join(block), fields=_COLUMNS, field_parsers=parsers)[0]:
@@ -96,7 +99,7 @@ def _sentences(
         )
 
 
-def _blocks(path: Path, label: str, on_error: ErrorHandler) -> Iterator[list[str]]:
+def _blocks(path: Path, label: str, encoding: str, on_error: ErrorHandler) -> Iterator[list[str]]:
     """The lines of each sentence without comments; sentences with a broken line are reported to `on_error` only."""
     block: list[str] = []
     previous: int | None = 0
@@ -112,7 +115,7 @@ def _blocks(path: Path, label: str, on_error: ErrorHandler) -> Iterator[list[str
         on_error(DataError(reaches, path=path, line=token[0]))
         return True
 
-    for number, line in _lines(path, on_error):
+    for number, line in _lines(path, encoding, on_error):
         if line is None:
             broken = True
         elif not line.strip():
@@ -138,10 +141,11 @@ def _blocks(path: Path, label: str, on_error: ErrorHandler) -> Iterator[list[str
         yield block
 
 
-def _lines(path: Path, on_error: ErrorHandler) -> Iterator[tuple[int, str | None]]:
+def _lines(path: Path, encoding: str, on_error: ErrorHandler) -> Iterator[tuple[int, str | None]]:
     """The lines with their numbers, without line ends; None for a line that can't be decoded."""
     number = 0
-    with path.open("rb") as file:
+    # Compressed files are refused, so that they aren't opened as such.
+    with path.open("rb") if encoding == UTF8 else open_text(path, encoding) as file:
         # readline with a limit: a file of a gigabyte without line ends must not be read at once.
         while raw := file.readline(_LONGEST_LINE):
             number += 1

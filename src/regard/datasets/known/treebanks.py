@@ -10,6 +10,7 @@ from regard.datasets.dataset import Dataset, DatasetFile
 from regard.datasets.example import SEGMENTATION, TaggedSentence, segmented
 from regard.datasets.formats.treebank import LABELS, read_treebank
 from regard.inputs import convert_script
+from regard.inputs.encodings import UTF8
 from regard.inputs.lines import ErrorHandler
 
 __all__ = ["CHINESE_GSD", "ENGLISH_EWT", "read_sentences", "treebank"]
@@ -27,18 +28,19 @@ def read_sentences(
     column: str,
     *,
     convert: Callable[[str], str] | None = None,
+    encoding: str = UTF8,
     on_error: ErrorHandler | None = None,
 ) -> Iterator[TaggedSentence]:
     """The sentences of a CoNLL-U file, labelled with a column, or as characters with `SEGMENTATION`.
 
     Args:
-        path, convert, on_error: as in `read_treebank`.
+        path, convert, encoding, on_error: as in `read_treebank`.
         label: one of `LABELS`, or `SEGMENTATION`.
         column: the column to read for `SEGMENTATION`, which doesn't use it.
     """
     if label == SEGMENTATION:
-        return map(segmented, read_treebank(path, column, convert=convert, on_error=on_error))
-    return read_treebank(path, label, convert=convert, on_error=on_error)
+        return map(segmented, read_treebank(path, column, convert=convert, encoding=encoding, on_error=on_error))
+    return read_treebank(path, label, convert=convert, encoding=encoding, on_error=on_error)
 
 
 def treebank(*, label: str, files: Mapping[str, DatasetFile], simplify: Collection[str] = (), **about: Any) -> Dataset:

@@ -14,6 +14,7 @@ from torch import Tensor
 from regard.errors import ArgumentError, DataError
 from regard.extras import require
 from regard.files import open_regular, write_bytes
+from regard.inputs.contents import why_unreadable
 
 __all__ = ["Sound", "read_sound", "resample", "wav", "write_sound"]
 
@@ -63,13 +64,15 @@ class Sound:
             )
         if strange := int((~samples.isfinite()).sum()):
             raise ArgumentError(
-                f"`samples` must be numbers, but {strange:,} of {samples.numel():,} are NaN or infinite. Look for a "
+                f"`samples` must be numbers, but {strange:,} of {samples.numel():,} "
+                f"{'is' if strange == 1 else 'are'} NaN or infinite. Look for a "
                 "division by zero in their computation."
             )
         if strange := int((samples.abs() > _LOUDEST).sum()):
             raise ArgumentError(
                 f"`samples` must be numbers from -1 to 1, full scale, {_LOUDEST} at the very most, but {strange:,} of "
-                f"{samples.numel():,} are not. Divide by full scale: 32768 where they were int16."
+                f"{samples.numel():,} {'is' if strange == 1 else 'are'} not. "
+                "Divide by full scale: 32768 where they were int16."
             )
 
     @property
@@ -116,6 +119,8 @@ def read_sound(path: str | Path) -> Sound:
         if isinstance(error, OSError) and error.strerror:
             step = " Name the files in it." if Path(path).is_dir() else ""
             raise DataError(f"it can't be opened ({error.strerror}).{step}", path=path) from error
+        if (other := why_unreadable(path, "sound", "WAV or FLAC")) is not None:
+            raise DataError(other, path=path) from error
         why = str(getattr(error, "error_string", error)).rstrip(".")
         raise DataError(f"it can't be read as a sound ({why}). Save it again as WAV or FLAC.", path=path) from error
     if not complete:

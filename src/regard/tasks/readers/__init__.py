@@ -27,6 +27,7 @@ def read_splits(
     *,
     columns: ColumnNames | None = None,
     names: Mapping[str, str] | None = None,
+    encoding: str | None = None,
 ) -> Splits:
     """Read the examples for a task as `regard train` does: splits that the data lack are made by a hash of each source.
 
@@ -36,6 +37,7 @@ def read_splits(
         label: the label to predict, if there are several.
         columns: as in `regard.datasets.read`.
         names: new names of labels, as in `regard.datasets.rename_labels`.
+        encoding: as in `regard.datasets.read`.
 
     Raises:
         UnknownNameError: an unknown name, label or task.
@@ -54,7 +56,7 @@ def read_splits(
     """
     if task not in TASKS:
         raise UnknownNameError("task", task, TASKS)
-    reader = find_reader(str(name_or_path), task, label, columns).with_splits()
+    reader = find_reader(str(name_or_path), task, label, columns, encoding=encoding).with_splits()
     return dataclasses.replace(reader, names=names).read_all()
 
 
@@ -64,6 +66,7 @@ def find_reader(
     label: str | None = None,
     columns: ColumnNames | None = None,
     *,
+    encoding: str | None = None,
     usual_label: str | None = None,
     other: str = "task={!r}",
 ) -> SplitsReader:
@@ -73,7 +76,7 @@ def find_reader(
         given: the name of a data set, or a path.
         task: the kind of the task.
         label: the label to predict, if there are several.
-        columns: as in `read_splits`.
+        columns, encoding: as in `read_splits`.
         usual_label: the label to predict if none is given, and the data have one of this name.
         other: as in `SplitsReader`.
 
@@ -82,10 +85,12 @@ def find_reader(
         ArgumentError: the targets don't suit this kind of task, or the data have no columns to name.
         DataError: the path doesn't exist, or there are no files in the folder.
     """
-    check_columns(given, columns)
+    check_columns(given, columns, encoding)
     try:
-        source = find_source(given)
-    except UnknownNameError:
+        source = find_source(given, encoding, of_words=TASKS[task].per_item)
+    except UnknownNameError as error:
+        if str(error).startswith("`encoding`"):
+            raise
         known = [*fitting_data(TASKS[task]), "a path"]
         raise UnknownNameError("data", given, known, similar_paths(given)) from None
     kind = TreebankReader if source.is_treebank else OwnFilesReader if source.dataset is None else DatasetReader

@@ -66,7 +66,7 @@ class TreebankReader(SplitsReader):
 
     @classmethod
     def of(cls, source: DataSource, given: str, task: Task, label: str | None, usual: str | None, **more: Any) -> Self:
-        found = cls(source, given, task, label or usual or source.label, **more)
+        found = cls(source, given, task, label or (usual if usual in source.labels else source.label), **more)
         # Before the files are found or fetched.
         found._check_types(("items",))
         _ = source.files
@@ -97,6 +97,8 @@ class TreebankReader(SplitsReader):
         return [sentence.labels for sentence in sentences]
 
     def _lacks(self, name: str) -> str:
+        if name not in self.source.labels:
+            return f"{self.given} has no {name.upper()}"
         # Distinguish a column with missing values from a missing column.
         path = self.source.files["train"]
         some = any(True for _ in read_treebank(path, name, on_error=lambda _: None))
@@ -123,7 +125,8 @@ class OwnFilesReader(SplitsReader):
             others = [found.other.format(each.name) for each in TASKS.values() if each.accepts(("label", "text"))]
             raise ArgumentError(
                 f"`data` must have a label for each item of a source, to be for a {task.name}, but {given} {has}, "
-                f"with one target for each source. Take {', or '.join(others)}."
+                f"with one target for each source. Take {', or '.join(others)}. Words with labels are read from CoNLL "
+                "(a word and its label on each line) and from lines of word/TAG."
             )
         return found
 

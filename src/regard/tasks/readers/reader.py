@@ -17,6 +17,7 @@ from regard.datasets import (
     rename_labels,
     split_by_source,
 )
+from regard.datasets.media import readable
 from regard.errors import ArgumentError, DataError, UnknownNameError
 from regard.inputs.lines import ErrorHandler, raise_error
 from regard.page.numbers import counted
@@ -45,6 +46,8 @@ class SplitsReader:
         names: new names of labels, as for `datasets.rename_labels`.
         made: the splits that are made from the examples, because there are no files for them.
         on_error: called for a broken line of a user's files, which is then skipped; None: it is an error.
+        opens: whether the sounds and pictures of a user's files are opened when the examples are read, so that
+            `on_error` is called for each that is broken, too.
         other: what to take instead, if the targets suit another kind of task, which stands for {}.
     """
 
@@ -56,6 +59,7 @@ class SplitsReader:
     names: Mapping[str, str] | None = None
     made: tuple[str, ...] = ()
     on_error: ErrorHandler | None = None
+    opens: bool = False
     other: str = "task={!r}"
 
     chooses_label: ClassVar[bool] = True
@@ -192,11 +196,22 @@ class SplitsReader:
     def _read_files(self, split: str, profiles: Any = None) -> list[Any]:
         # What is broken in a data set that is known by name is known, and skipped.
         problem = self._skip if self.source.dataset is None else None
-        examples = read(self.given, split, self.label, columns=self.columns, on_error=problem)
+        encoding = self.source.encoding
+        examples = read(self.given, split, self.label, columns=self.columns, encoding=encoding, on_error=problem)
         if not examples and self._skipped:
             # A treebank without any valid sentence has reported its broken lines already.
             self._skip(DataError("it holds no examples.", path=self.given))
-        return examples
+        return self._readable(examples) if self.opens and self.source.dataset is None else examples
+
+    def _readable(self, examples: list[Any]) -> list[Any]:
+        """The examples whose files can be opened."""
+        broken: list[DataError] = []
+        whole = list(readable(examples, broken.append))
+        if broken and not whole:
+            raise DataError(f"every file of it is broken. The first: {broken[0]}", path=self.given)
+        for error in broken:
+            (self.on_error or raise_error)(error)
+        return whole
 
     def _skip(self, error: DataError) -> None:
         """Let a broken line be skipped; an empty file has none."""
@@ -254,7 +269,8 @@ class SplitsReader:
         if known < len(given) / 2:
             raise ArgumentError(
                 f"`label` must be the column with the model's labels ({', '.join(labels[:8])}, ...), but only "
-                f"{known:,} of {len(given):,} {what} of {self.given} have one of them in the column {self.label}."
+                f"{known:,} of {len(given):,} {what} of {self.given} "
+                f"{'has' if known == 1 else 'have'} one of them in the column {self.label}."
                 f"{'' if self.names else ' Rename labels by --labels OLD=NEW,...'}"
             )
 

@@ -14,9 +14,10 @@ __all__ = ["TASK"]
 _HELP = """Train a tagger, evaluate it on dev, and save it with a model card.
 
 A tagger predicts a label for each word of a sentence, frame of a recording or node of a graph. Your own data can be a
-.conllu file (or a .txt file with the same content), which is split into train, dev and test by a hash of each sentence;
-a folder with one such file for each split, named like en-train.conllu; or a folder with profiles.csv and edges.csv. A
-run that was killed or stopped by Ctrl-C continues with --resume and ends with the same weights as an uninterrupted one.
+.conllu file, a .conll file with a word and its labels on each line, or a .txt file with the same content or with lines
+of word/TAG, which is split into train, dev and test by a hash of each sentence; a folder with one such file for each
+split, named like en-train.conllu; or a folder with profiles.csv and edges.csv. A run that was killed or stopped by
+Ctrl-C continues with --resume and ends with the same weights as an uninterrupted one.
 
 A recipe is a JSON object; fields that it leaves out have their defaults: {"width": 64, "epochs": 5}.
 
@@ -26,6 +27,7 @@ Examples:
   regard train tagger --data ud-english-ewt --out english --resume
   regard train tagger --data fsdd-strings --label frames --out frames
   regard train tagger --data mine.conllu --out mine --seed 7
+  regard train tagger --data ner.conll --label column4 --out names
   regard train tagger --data my-treebank/ --out mine --recipe small.json
   regard evaluate mine --data my-treebank/
 """
@@ -41,7 +43,7 @@ class _Tagger(Task):
     help = _HELP
     summary = "Label each word, frame or node of a source."
     # Tables don't hold targets for items, so there is no column to name.
-    options_without = ("column",)
+    options_without = ("column", "header")
     gives: ClassVar = {
         "label": "A tagger: it predicts one of {labels} for each {item}.",
         "number": "A tagger: it predicts a number for each {item}.",

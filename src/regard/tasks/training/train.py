@@ -110,7 +110,8 @@ def train(
     if dev is None:
         held = Splits(as_list("examples", examples, "(source, target) pairs"), auxiliary=auxiliary).with_dev()
         examples, dev, auxiliary = held.train, held.dev or (), held.auxiliary
-        show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples are dev, by a hash of each source.")
+        is_are = "is" if len(dev) == 1 else "are"
+        show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples {is_are} dev, by a hash of each source.")
     if recipe is None:
         examples = as_list("examples", examples, "(source, target) pairs")
         recipe = default_recipe(examples)

@@ -1,0 +1,75 @@
+"""Telling a header from data: whether the first line of a table names its columns."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from regard.datasets.formats.class_folders import PICTURES, SOUNDS
+from regard.datasets.formats.columns import COLUMN_ROLES
+from regard.inputs.lines import parse_number
+
+__all__ = ["is_medium", "names_for_data"]
+
+_LONGEST_NAME, _MOST_WORDS = 60, 4
+_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
+
+
+def names_for_data(rows: Sequence[Sequence[str]]) -> list[str] | None:
+    """Names for the columns of a table whose first row is data; None if it names the columns itself.
+
+    It is data if it has none of the standard names, and a number, a sentence, the name of a sound or picture, or a cell
+    that the same column has again.
+
+    Args:
+        rows: the first rows of the table, at least two.
+
+    Returns:
+        the standard names for what seems to be the source and the target, and "" for other columns.
+
+    Example:
+        >>> names_for_data([["The room was very clean", "good"], ["It was dirty", "bad"], ["Lovely", "good"]])
+        ['text', 'label']
+        >>> names_for_data([["review", "stars"], ["It was dirty", "1"]]) is None
+        True
+    """
+    first, *others = rows
+    standard = {name for names in COLUMN_ROLES.values() for name in names}
+    # Numbered columns are what pandas calls those without names.
+    numbered = [str(place) for place in range(len(first))]
+    if standard & {*first} or [name for name in first if name] in (numbered, numbered[:-1]):
+        return None
+    columns = [[row[place] for row in others if len(row) == len(first)] for place in range(len(first))]
+    if not any(_is_value(cell, column) for cell, column in zip(first, columns, strict=True)):
+        return None
+    return _suggested([[cell, *column] for cell, column in zip(first, columns, strict=True)])
+
+
+def is_medium(cell: str) -> bool:
+    """Whether a cell is the name of a sound or a picture.
+
+    Example:
+        >>> is_medium("clips/1.MP3"), is_medium("a film .")
+        (True, False)
+    """
+    return len(cell) < 4096 and PurePath(cell.strip()).suffix.lower() in (*SOUNDS, *PICTURES)
+
+
+def _is_value(cell: str, column: Sequence[str]) -> bool:
+    text = cell.strip()
+    long = len(text) > _LONGEST_NAME or len(text.split()) > _MOST_WORDS or text.endswith(_ENDS)
+    return bool(text) and (parse_number(text) is not None or long or is_medium(text) or cell in column)
+
+
+def _suggested(columns: Sequence[Sequence[str]]) -> list[str]:
+    names = [""] * len(columns)
+    media = [place for place, cells in enumerate(columns) if is_medium(cells[0])]
+    # The source is the name of a file, else the longest text.
+    source = media[0] if media else max(range(len(columns)), key=lambda place: sum(map(len, columns[place])))
+    names[source] = "path" if media else "text"
+    # The target is the column with the fewest different cells, and never a column that counts the rows.
+    others = [place for place in range(len(columns)) if place != source]
+    repeating = [place for place in others if len({*columns[place]}) < len(columns[place])]
+    target = min(repeating or others, key=lambda place: len({*columns[place]}), default=None)
+    if target is not None:
+        numbers = all(parse_number(cell.strip()) is not None for cell in columns[target])
+        names[target] = "label" if target in repeating else "number" if numbers else "target"
+    return names
