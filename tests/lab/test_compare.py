@@ -96,6 +96,24 @@ def test_the_winner_is_the_one_that_can_solve_the_task(ended):
     assert "On test, read once: accuracy " in said
 
 
+def test_the_simple_baseline_has_a_row_and_its_fault_a_sentence(ended, tmp_path, quick, monkeypatch):
+    said, state = as_text(ended.page), json.loads((ended.folder.parent / "compare.json").read_text(encoding="utf-8"))
+    baseline = state["baseline"]
+    assert baseline["scores"].keys() == {"dev", "test"}
+    share = f"{100 * baseline['scores']['dev']['score']:.2f} %"
+    assert re.search(rf"the baseline +{re.escape(share)}", said)
+    assert f"The baseline, {baseline['name']}, trained on the same" in " ".join(said.split())
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("by nought")
+
+    monkeypatch.setattr(module, "fit_baseline", broken)
+    found = compare(sentences(3), sentences(), VARY, out=tmp_path / "out", **TWO)
+    said = " ".join(as_text(found.page).split())
+    assert "No baseline stands beside the recipes: ZeroDivisionError: by nought" in said
+    assert (tmp_path / "out" / "model" / "model.json").exists()
+
+
 @pytest.mark.slow
 def test_the_default_wins_if_nothing_is_better(tmp_path):
     given = {**TWO, "recipe": dataclasses.replace(RECIPE, network="attention")}

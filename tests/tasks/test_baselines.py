@@ -8,11 +8,15 @@ import pytest
 import torch
 from source_cases import CASES, TARGETS, case_of
 
+from regard.errors import MissingExtraError
 from regard.inputs import Graph
 from regard.tasks import Experiment, Splits
 from regard.tasks.baselines import fit_baseline
+from regard.tasks.baselines.affixes import AffixRules
 from regard.tasks.baselines.features import ItemStatistics, TextFeatures
 from regard.tasks.baselines.graphs import GraphCounts
+from regard.tasks.baselines.letters import LetterRules
+from regard.tasks.baselines.neighbours import Resampled
 from regard.tasks.baselines.pairs import PairsBaseline
 from regard.tasks.baselines.series import RandomConvolutions
 from regard.tasks.baselines.sources import SourceBaseline
@@ -183,7 +187,7 @@ def test_rules_or_the_most_similar_source_as_the_training_examples_say():
     inflected = [(stem, f"{stem}ed") for stem in ("walk", "talk", "jump", "look", "pull", "push", "want", "need")]
     rules = PairsBaseline(Seq2SeqSettings(measure="word error rate"))
     rules.fit(inflected)
-    assert (rules.name, rules.write(["call", ["fill"]])) == ("rules of suffixes", ["called", "filled"])
+    assert (rules.name, rules.write(["call", ["fill"]])) == ("rules of affixes", ["called", "filled"])
     rules.fit([(f"{stem}y", f"{stem}ied") for stem in ("tr", "cr", "fl", "appl", "repl", "carr", "marr", "stud")])
     assert rules.write(["dry"]) == ["dried"]
     phrases = [
@@ -232,3 +236,103 @@ def test_a_better_model_has_no_such_warning():
     errors = dataclasses.replace(fitted, measure=Regression.measure)
     assert errors.warning(dataclasses.replace(dev, score=0.5)) is None
     assert errors.warning(dataclasses.replace(dev, score=2.0)) is not None
+
+
+def test_a_fault_of_it_loses_neither_the_model_nor_its_scores(tmp_path, monkeypatch):
+    seen = []
+
+    def broken(model, train, splits, **_):
+        saved = json.loads((tmp_path / "out" / "model" / "model.json").read_text(encoding="utf-8"))
+        seen.append(saved["about"]["scores"]["dev"]["score"])
+        raise error
+
+    monkeypatch.setattr("regard.tasks.experiment.fit_baseline", broken)
+    experiment = Experiment(tiny(epochs=1), Splits(SAWS, SAWS[:2]), tmp_path / "out")
+    for error in (ZeroDivisionError("by nought"), MissingExtraError("sklearn", extra="train")):
+        trained = experiment.run(resume=bool(seen), progress="none")
+        assert seen[-1] == trained.evaluations["dev"].score
+        assert trained.baseline is None
+        said = "ZeroDivisionError: by nought" if isinstance(error, ZeroDivisionError) else str(error)
+        assert trained.warnings[-1] == f"No baseline stands beside the score: {said}"
+        card = (tmp_path / "out" / "model" / "README.md").read_text(encoding="utf-8")
+        assert f"**Warning:** No baseline stands beside the score: {said}" in card
+    error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(resume=True, progress="none")
+
+
+def test_long_work_is_announced_and_the_verdict_says_which_is_better():
+    pairs = [("good", "yes"), ("poor", "no")] * 500
+    model, said = untrained(CASES["words"][0], ["good", "poor"], ["yes", "no"]), []
+    fitted = fit_baseline(model, pairs, {"dev": pairs[:8]}, note=said.append)
+    assert said == [f"The baseline, {fitted.name}, is fitted to the same examples, too."]
+    fit_baseline(model, pairs[:8], {"dev": pairs[:8]}, note=said.append)
+    assert len(said) == 1
+    dev = fitted.evaluations["dev"]
+    assert fitted.verdict(dev).endswith(" on dev. The model is as good.")
+    worse = fitted.verdict(dataclasses.replace(dev, score=0.5))
+    assert worse.endswith("It is better than the model, which has 50.00 %: `regard compare` tries other recipes.")
+    low = dataclasses.replace(fitted, evaluations={"dev": dataclasses.replace(dev, score=0.25)})
+    assert low.verdict(dev).endswith("accuracy 25.00 % on dev. The model is better: 100.00 %.")
+
+
+def test_rules_of_affixes_read_what_stands_beside_the_stem():
+    stems = ["walk", "talk", "jump", "call", "pull", "look", "cook", "milk", "fill", "turn"]
+    ends = {"PST": "ed", "3SG": "s", "GER": "ing", "INF": ""}
+    for form in ("{stem} V;{tag}", "V;{tag} {stem}", "{stem}|{tag}"):
+        rules = AffixRules([(form.format(stem=stem, tag=tag), stem + ends[tag]) for stem in stems for tag in ends])
+        assert rules.write([form.format(stem="book", tag=tag) for tag in ends]) == [
+            "booked",
+            "books",
+            "booking",
+            "book",
+        ]
+    # A front that changes, as in German participles.
+    rules = AffixRules([(f"{stem}en", f"ge{stem}t") for stem in ("mach", "lach", "koch", "such", "wein")])
+    assert rules.write(["brauchen"]) == ["gebraucht"]
+    assert AffixRules([("a", "b")]).write(["", "a"]) == ["", "b"]
+
+
+def test_rules_of_letters_by_hand():
+    words = {"cat": "K AE T", "tack": "T AE K", "at": "AE T", "cot": "K AA T", "phone": "F OW N", "phat": "F AE T"}
+    rules = LetterRules([*words.items()] * 3)
+    assert rules.write(words) == [*words.values()]
+    assert rules.write(["coat", "", "phot"])[1:] == ["", "F AA T"]
+    # Texts of characters; a letter that was never seen stands for itself.
+    spelled = LetterRules([("ab", "xy"), ("ba", "yx"), ("aab", "xxy"), ("b", "y")])
+    assert spelled.write(["abba", "aq"]) == ["xyyx", "xq"]
+    # A text that is too long to align counts for nothing.
+    assert LetterRules([("a", "x y z"), ("ab", "x y"), ("ba", "y x")]).write(["abb"]) == ["x y y"]
+
+
+def test_pairs_are_written_by_rules_of_letters_where_these_are_best():
+    generator = np.random.default_rng(0)
+    sources = ["".join(generator.choice([*"abcdef"], size)) for size in generator.integers(3, 9, 200)]
+    baseline = PairsBaseline(Seq2SeqSettings(measure="word error rate"))
+    baseline.fit([(source, " ".join(source.upper())) for source in sources])
+    assert (baseline.name, baseline.write(["fade"])) == ("rules of letters", ["F A D E"])
+
+
+def test_of_the_baselines_of_series_the_better_by_cross_validation_is_taken():
+    source, generator = Vectors(), np.random.default_rng(0)
+    # Each class has its bump at another place, to which the shares and the largest outputs of kernels are blind.
+    pairs = []
+    for place in (15, 25, 35, 45) * 10:
+        series = generator.standard_normal((60, 1)).astype(np.float32) / 3
+        series[place : place + 4] += 3
+        pairs.append((series, str(place)))
+    target = Label(tuple(sorted({label for _, label in pairs})))
+    baseline = SourceBaseline(RandomConvolutions(source, source.fit([each for each, _ in pairs])), target)
+    baseline.fit(pairs)
+    assert baseline.name == "the nearest neighbour"
+    assert baseline.evaluate(pairs).score == 1.0
+
+
+def test_the_nearest_neighbour_reads_series_of_other_lengths():
+    source = Vectors()
+    series = [np.linspace(0, end, size, dtype=np.float32)[:, None] for end, size in ((1, 9), (5, 7), (1, 4))]
+    features = Resampled(source, source.fit(series))
+    rows = features.fit_transform(series)
+    assert rows.shape == (3, 9)
+    assert rows[0] == pytest.approx(rows[2])
+    assert features.transform([np.zeros((0, 1), np.float32)]).shape == (1, 9)

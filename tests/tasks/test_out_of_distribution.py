@@ -78,7 +78,9 @@ def test_what_is_not_of_that_form_says_nothing(saved):
 
 def test_what_is_saved_is_read():
     saved = thresholds_of([(of(1, 2),), (), (of(0, 3), Statistic("other", 5, 1, ""))])
-    assert saved_thresholds(saved) == {name: Threshold(**values) for name, values in saved.items()}
+    assert saved_thresholds(saved) == {
+        name: Threshold(**{**values, "moments": tuple(values["moments"])}) for name, values in saved.items()
+    }
     assert {*saved} == {"statistic", "other"}
 
 

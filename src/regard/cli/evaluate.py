@@ -81,8 +81,9 @@ def evaluate(
     from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
     from regard.cli.arguments.columns import column_names
     from regard.cli.output.console import output_console
-    from regard.page import show
+    from regard.page import Prose, show
     from regard.page.numbers import counted
+    from regard.tasks.judging.whole_sets import describe_unlike
     from regard.tasks.readers import find_reader
 
     broken = None if skip_broken is None else BrokenLines(skip_broken, force=force, encoding=encoding)
@@ -121,6 +122,9 @@ def evaluate(
     what = f"all {counted(len(examples), reader.noun)} of {data}" if reader.is_whole else f"{data}, {split}"
     title = f"{loaded.name} on {what}"
     page = _labels_page(title, scores, reader.counts, top) if scores.labels else _page(title, loaded, scores, top)
+    if said := describe_unlike(scores.unlike, len(examples) - scores.empty, loaded.name):
+        first, *others = page.blocks
+        page = dataclasses.replace(page, blocks=(first, Prose(f"Warning: {said}"), *others))
     show(page, output_console(width=width, colour=color), plain=plain)
 
 
@@ -249,13 +253,8 @@ def _interval(scores: "Evaluation", said: Callable[[float], str]) -> str:
 
 
 def _calibration(scores: "Evaluation") -> list[str]:
-    """A sentence on the calibration of the probabilities."""
-    if (found := scores.calibration) is None:
-        return []
-    return [
-        f"Its probabilities are off by {100 * found.error:.2f} points on average (expected calibration error) at the "
-        f"temperature of {found.temperature:.2f} that was fitted on dev; without it, by {100 * found.before:.2f}."
-    ]
+    """What is said of the calibration of the probabilities."""
+    return [] if scores.calibration is None else [scores.calibration.describe()]
 
 
 def _left_out(empty: int) -> list[str]:

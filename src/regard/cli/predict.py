@@ -195,6 +195,8 @@ def answer_all(
                     html.add(predicting.html_page(answered), heading=predicting.headed, record=answered.record)
                 if figure is not None:
                     figure.add(answered.record)
+    for said in predicting.unlike():
+        typer.echo(f"Warning: {said}", err=True)
     if skipped is not None:
         skipped.write()
     if html is not None:

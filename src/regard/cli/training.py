@@ -152,7 +152,9 @@ def _tell(text: str) -> None:
 
 
 def _page(trained: Trained, out: Path, data: str, alike: Sequence[str]) -> Page:
-    model, scores = trained.model, trained.evaluations
+    model, scores, baseline = trained.model, trained.evaluations, trained.baseline
+    # The last line says it.
+    better = None if baseline is None else baseline.warning(scores["dev"])
     # Disambiguates a folder with the name of a bundled model.
     name = f"./{out}" if str(out) in bundled() else str(out)
     evaluate = ["regard", "evaluate", name, "--data", data, *alike]
@@ -162,12 +164,12 @@ def _page(trained: Trained, out: Path, data: str, alike: Sequence[str]) -> Page:
         f"{model.name}: {model.parameters:,} parameters, {model.target.description}",
         (
             _table(scores, model),
-            *((Prose(trained.baseline.describe()),) if trained.baseline is not None else ()),
             *((Prose(describe_test_reads(model.about["test_reads"])),) if "test" in scores else ()),
-            *(Prose(f"Warning: {warning}") for warning in trained.warnings),
+            *(Prose(f"Warning: {warning}") for warning in trained.warnings if warning != better),
             Prose(f"Saved in {trained.folder}, with a card. What to do next:"),
             *(Prose(shlex.join(step)) for step in steps),
             *((Prose(_UNREAD), Prose(shlex.join(evaluate))) if unread else ()),
+            *(() if baseline is None else (Prose(baseline.verdict(scores["dev"])),)),
         ),
     )
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError, DataError, DivergedError
+from regard.errors import ArgumentError, DataError, DivergedError, RegardError
 from regard.files import read_regular, write_json, write_text
 from regard.inputs import as_list
 from regard.lab.candidates import changed, describe_replaced, grid
@@ -27,6 +27,7 @@ from regard.page import Page, as_html
 from regard.page.numbers import counted
 from regard.progress import Progress, choose_progress
 from regard.tasks import Experiment, Recipe, Splits, default_recipe, load
+from regard.tasks.baselines import fit_baseline
 from regard.tasks.examples import as_pairs, digest_pairs
 from regard.tasks.judging.measure import Measure
 from regard.tasks.training.lock import LOCK, locked
@@ -110,7 +111,8 @@ def compare(
 ) -> Compared:
     """Find the best recipe of a grid: many candidates are trained for a few epochs, and the best of them for more.
 
-    The default recipe takes part to the end, so that the report can say what the others gain. The order of the
+    The default recipe takes part to the end, so that the report can say what the others gain. The simple baseline
+    (`tasks.baselines`), fitted once, has a row beside the recipes. The order of the
     candidates is decided on dev. In the end the winner's and the default's models are evaluated on test, once. A
     candidate whose training diverges loses. What a candidate's network can't have, such as the mask of the default
     recipe in an RNN, gets its neutral value, and the report says so.
@@ -198,13 +200,18 @@ def compare(
             (each.variant, each.seed): None if each.diverged else call.folder / each.setting["keep"] / str(each.seed)
             for each in runs
         }
+        judged = {"dev": dev}
         if test is not None:
+            judged["test"] = test = as_list("test", test, "(source, target) pairs")
             compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
             state = _tested(folder, state, test, compared, show)
-        tested, said = state.get("test", {}), (*notes, *describe_replaced(recipe, known.values()))
-        decided = Decided(study, runs, rounds, winner, tested)
-        page, short = (comparison_page(decided, name, said, all_runs=all_runs) for all_runs in (True, False))
         model = load(call.folder / seed.setting["keep"] / str(seed.seed))
+        state = _with_baseline(folder, state, model, examples, judged, show)
+        tested, said = state.get("test", {}), (*notes, *describe_replaced(recipe, known.values()))
+        if why := state["baseline"].get("error"):
+            said = (*said, f"No baseline stands beside the recipes: {why}")
+        decided = Decided(study, runs, rounds, winner, tested, state["baseline"])
+        page, short = (comparison_page(decided, name, said, all_runs=all_runs) for all_runs in (True, False))
         model.save(folder / "model")
         best = changed(recipe, known[winner])
         write_json(folder / "recipe.json", best.to_json())
@@ -320,6 +327,28 @@ def _tested(
             f"`test` must be the examples that were read when {folder} was decided, but holds others. Name another "
             "folder."
         )
+    return state
+
+
+def _with_baseline(
+    folder: Path,
+    state: dict[str, Any],
+    model: Any,
+    examples: Sequence[Any],
+    judged: Mapping[str, Sequence[Any]],
+    show: Progress,
+) -> dict[str, Any]:
+    """Fit the simple baseline to the examples and evaluate it, unless that is done; an error becomes a sentence."""
+    if judged.keys() <= state.get("baseline", {}).get("scores", {}).keys():
+        return state
+    try:
+        fitted = fit_baseline(model, examples, judged, note=show.note)
+        found = {} if fitted is None else fitted.to_json()
+    except Exception as error:
+        # What took hours to compare isn't lost by what stands beside it.
+        found = {"error": str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"}
+    state = {**state, "baseline": found}
+    write_json(folder / _STATE, state)
     return state
 
 

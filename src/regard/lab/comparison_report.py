@@ -2,7 +2,8 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from regard.lab.halving import Rung
 from regard.lab.report import report
@@ -29,6 +30,7 @@ class Decided:
         rounds: the rounds before it.
         winner: the name of the best candidate.
         test: the scores on test of the winner and the default, one for each seed; empty without examples for test.
+        baseline: the simple baseline, as `FittedBaseline.to_json` gives it; empty if there is none.
     """
 
     study: Study
@@ -36,6 +38,7 @@ class Decided:
     rounds: Sequence[Round]
     winner: str
     test: Mapping[str, Sequence[float | None]]
+    baseline: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def measure(self) -> Measure:
@@ -57,11 +60,12 @@ def comparison_page(decided: Decided, name: str, notes: Sequence[str] = (), *, a
     blocks: list[Block] = [
         Prose(_of_dev(decided)),
         *([Prose(_of_test(decided))] if decided.test else []),
+        *([Prose(_of_baseline(decided))] if "scores" in decided.baseline else []),
         *(Prose(note) for note in notes),
     ]
     last = report(study, decided.runs, all_runs=all_runs)
     # Its first blocks are the verdicts on the claims, which the table of differences shows, too.
-    blocks += last.blocks[len(study.claims) :]
+    blocks += _with_baseline(last.blocks[len(study.claims) :], decided)
     for number, (rung, scores, kept) in enumerate(rounds, start=1):
         seeds = "" if rung.seeds == 1 else f", {counted(rung.seeds, 'seed')}"
         blocks.append(Heading(f"Round {number}: {counted(rung.epochs, 'epoch')}{seeds}"))
@@ -78,6 +82,30 @@ def comparison_page(decided: Decided, name: str, notes: Sequence[str] = (), *, a
         )
         blocks.append(Table(("candidate", f"dev {measure.name}", "goes on"), rows, ("left", "right", "left")))
     return Page(f"Comparison of {counted(count, 'recipe')} on {name}", tuple(blocks))
+
+
+def _with_baseline(blocks: Sequence[Block], decided: Decided) -> list[Block]:
+    """The blocks, with a row for the baseline in the table of the variants."""
+    found = list(blocks)
+    if "scores" in decided.baseline:
+        place, table = next((place, each) for place, each in enumerate(found) if isinstance(each, Table))
+        score = value_text(decided.measure, decided.baseline["scores"]["dev"]["score"])
+        row = ("the baseline", score, *[""] * (len(table.columns) - 2))
+        found[place] = replace(table, rows=(*table.rows, row))
+    return found
+
+
+def _of_baseline(decided: Decided) -> str:
+    measure, scores = decided.measure, decided.baseline["scores"]
+    said = ", ".join(f"{value_text(measure, each['score'])} on {split}" for split, each in scores.items())
+    of_winner = (run.value(measure.name) for run in decided.runs if run.variant == decided.winner)
+    values = [value for value in of_winner if value is not None]
+    own = scores["dev"]["score"]
+    better = bool(values) and measure.better(own, than=statistics.fmean(values))
+    return (
+        f"The baseline, {decided.baseline['name']}, trained on the same examples: {measure.name} {said}."
+        f"{' It is better than every recipe on dev.' if better else ''}"
+    )
 
 
 def _of_dev(decided: Decided) -> str:

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, RegardError
+from regard.progress import Progress, choose_progress
 from regard.tasks.baselines import FittedBaseline, fit_baseline
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.model_warnings import model_warnings
@@ -32,6 +33,7 @@ class Trained:
         folder: the model's folder; None if it wasn't saved.
         baseline: the simple baseline that was fitted to the same examples; None if it wasn't asked for, or the task has
             none for this kind of source.
+        no_baseline: a sentence that says why none was fitted though there is one; "" if nothing failed.
     """
 
     model: Any
@@ -40,6 +42,7 @@ class Trained:
     log: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     folder: Path | None = None
     baseline: FittedBaseline | None = None
+    no_baseline: str = ""
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -47,7 +50,7 @@ class Trained:
         splits: dict[str, Any] = {"train": self.splits.train, "dev": self.splits.dev, "test": self.splits.test}
         found = model_warnings(self.model, splits, self.evaluations, self.log)
         better = None if self.baseline is None else self.baseline.warning(self.evaluations["dev"])
-        return tuple(found if better is None else [better, *found])
+        return tuple(each for each in (better, *found, self.no_baseline) if each)
 
 
 @dataclass(frozen=True)
@@ -114,19 +117,41 @@ class Experiment:
         )
         if not is_first():
             return Trained(model, {}, splits)
+        show = choose_progress(how.get("progress", "auto"))
         if self.out is None:
-            return self._judged(model, splits, final=final, baseline=baseline)
+            trained = self._judged(model, splits, final=final)
+            return self._with_baseline(trained, show) if baseline else trained
         run = RunFolder(self.out)
         with run.locked(resume=True):
-            trained = self._judged(model, splits, final=final, baseline=baseline)
-            # Saved before the warnings are computed, so that an error there doesn't lose the model.
+            trained = self._judged(model, splits, final=final)
+            # Saved before the baseline is fitted and the warnings are computed: an error there doesn't lose the model.
             trained = dataclasses.replace(trained, folder=model.save(run.model), log=run.read_log())
-            if trained.warnings:
-                model.about = {**model.about, "warnings": [*trained.warnings]}
+            if baseline:
+                trained = self._with_baseline(trained, show)
+            if trained.warnings or trained.baseline is not None:
+                model.about = {**model.about, **({"warnings": [*trained.warnings]} if trained.warnings else {})}
                 model.save(run.model)
         return trained
 
-    def _judged(self, model: Any, splits: Splits, *, final: bool, baseline: bool) -> Trained:
+    def _with_baseline(self, trained: Trained, show: Progress) -> Trained:
+        """Fit the simple baseline, and tell the model; an error becomes a sentence."""
+        model, splits = trained.model, trained.splits
+        judged = {"dev": splits.dev, "test": splits.test}
+        judged = {name: judged[name] or () for name in trained.evaluations}
+        try:
+            fitted = fit_baseline(model, splits.train, judged, note=show.note)
+        except Exception as error:
+            why = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+            return dataclasses.replace(trained, no_baseline=f"No baseline stands beside the score: {why}")
+        if fitted is None:
+            return trained
+        # As with the scores, those on test are kept.
+        kept = model.about.get("baseline", {}).get("scores", {})
+        own = fitted.to_json()
+        model.about = {**model.about, "baseline": {**own, "scores": kept | own["scores"]}}
+        return dataclasses.replace(trained, baseline=fitted)
+
+    def _judged(self, model: Any, splits: Splits, *, final: bool) -> Trained:
         """Evaluate the model, and tell it what its card says of the examples and of its scores."""
         evaluations, about = {"dev": model.evaluate(splits.dev)}, model.about
         if final:
@@ -140,16 +165,8 @@ class Experiment:
         about["scores"] = about.get("scores", {}) | {name: _plain(each) for name, each in evaluations.items()}
         if (example := model.task.example(splits.dev)) is not None:
             about["example"] = example
-        fitted = None
-        if baseline:
-            judged = {"dev": splits.dev, "test": splits.test}
-            fitted = fit_baseline(model, splits.train, {name: judged[name] or () for name in evaluations})
-        if fitted is not None:
-            # As with the scores, those on test are kept.
-            kept = about.get("baseline", {}).get("scores", {})
-            about["baseline"] = (own := fitted.to_json()) | {"scores": kept | own["scores"]}
         model.about = about
-        return Trained(model, evaluations, splits, baseline=fitted)
+        return Trained(model, evaluations, splits)
 
 
 def _plain(scores: Any) -> dict[str, Any]:

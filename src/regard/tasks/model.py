@@ -1,5 +1,6 @@
 """A trained model: a network, the encoder of its sources, and its target."""
 
+import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,8 +14,10 @@ from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, detect_script
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
+from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.measure import Measure
-from regard.tasks.judging.out_of_distribution import Threshold, saved_thresholds
+from regard.tasks.judging.out_of_distribution import Difference, Threshold, saved_thresholds
+from regard.tasks.judging.whole_sets import SourceTally
 from regard.tasks.network import source_network
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
@@ -254,6 +257,55 @@ class Model(Generic[_Given]):
     def prediction(self, source: Any, value: Any) -> Prediction:
         """The prediction for a source, made from the value that the model's own method or a record returned."""
         return Prediction(source, value, self.columns, self.missing)
+
+    def count(self, tally: SourceTally, source: Any, value: Any) -> None:
+        """Count a source of a set, with its prediction as `predict` gives it, for `unlike`."""
+        doubts = [each for each in self._doubts(value) if each is not None]
+        (item,) = self._itemised([source])
+        statistics = self.recipe.input.ood_statistics(self.encoder, item) if self.ood_thresholds else ()
+        tally.add(statistics, (sum(doubts), len(doubts)))
+
+    def unlike(self, tally: SourceTally) -> tuple[Difference, ...]:
+        """In what a set of sources as a whole is unlike the data that the model was made on; empty if in nothing.
+
+        For each statistic that single sources are compared by, and for the confidence, the mean over the set is tested
+        against that over dev. Of the sets that are drawn from the model's own data, one in a thousand fails, about. A
+        model of an earlier version kept less of dev; it fails fewer sets, or says nothing.
+
+        Args:
+            tally: at least ten sources, each of which was given to `count`.
+
+        Example:
+            >>> import regard
+            >>> from regard.tasks.judging.whole_sets import SourceTally
+            >>> model, tally = regard.load("english-pos"), SourceTally()
+            >>> for each in model.predict(["Ein Mann geht in den Park ."] * 20):
+            ...     model.count(tally, each.source, each.value)
+            >>> [each.name for each in model.unlike(tally)]
+            ['unknown words', 'confidence']
+        """
+        return tally.differences(self.ood_thresholds, self.about)
+
+    def _doubts(self, value: Any) -> list[float | None]:
+        """One minus the probability of each prediction of a source; empty if it has none."""
+        return []
+
+    def _with_set(
+        self, scores: Evaluation, sources: Sequence[Any], outputs: Sequence[Tensor | None] | None = None
+    ) -> Evaluation:
+        """An evaluation, with what its sources as a whole are unlike in.
+
+        Args:
+            scores: the evaluation.
+            sources: the sources.
+            outputs: the outputs for each, as `_outputs` gives them; None: there are no probabilities.
+        """
+        tally = SourceTally()
+        for place, source in enumerate(sources):
+            numbers = None if outputs is None else outputs[place]
+            value = None if numbers is None else self.answer_of([""] * len(numbers), numbers)
+            self.count(tally, source, value)
+        return dataclasses.replace(scores, doubt=tally.doubt if tally.doubt.count else None, unlike=self.unlike(tally))
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator["Record"]:
         """Predict for each source, and keep what it attended to, in memory that grows linearly with the length.

@@ -150,6 +150,10 @@ class Target(SavedTarget, ABC):
     def decode(self, given: Tensor) -> list[Any]:
         """Decode (target, output) outputs to predictions: a label with its probability, a dict, or a number."""
 
+    def doubt(self, decoded: Any) -> float | None:
+        """One minus the probability of what a decoded prediction says; None if it has no probability."""
+        return None
+
     def calibrated(self, given: Tensor, wanted: Tensor) -> "Target":
         """The same target, with the temperature at which the probabilities fit the targets best."""
         return self
@@ -286,6 +290,9 @@ class Label(Target):
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.names[number], share) for number, share in pairs]
 
+    def doubt(self, decoded: tuple[str, float]) -> float:
+        return 1 - decoded[1]
+
     def calibrated(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> "Label":
         asked = wanted >= 0
         given, wanted = given[asked].double(), wanted[asked]
@@ -307,10 +314,9 @@ class Label(Target):
         if not len(wanted):
             return None
         right = given.argmax(-1) == wanted
-        error, before = (
-            calibration_error((given / each).softmax(-1).amax(-1), right) for each in (self.temperature, 1.0)
-        )
-        return Calibration(error, before, self.temperature)
+        sure, before = ((given / each).softmax(-1).amax(-1) for each in (self.temperature, 1.0))
+        error, unscaled = calibration_error(sure, right), calibration_error(before, right)
+        return Calibration(error, unscaled, self.temperature, float(sure.mean()), float(right.double().mean()))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -440,6 +446,9 @@ class MultiLabel(Target):
     def decode(self, given: Float[Tensor, "target question"]) -> list[dict[str, float]]:
         return [dict(zip(self.names, row, strict=True)) for row in self.values(given).tolist()]
 
+    def doubt(self, decoded: dict[str, float]) -> float:
+        return sum(min(yes, 1 - yes) for yes in decoded.values()) / len(decoded)
+
     def calibrated(
         self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]
     ) -> "MultiLabel":
@@ -462,7 +471,9 @@ class MultiLabel(Target):
         if not len(wanted):
             return None
         error, before = (calibration_error((given / each).sigmoid(), wanted == 1) for each in (self.temperature, 1.0))
-        return Calibration(error, before, self.temperature)
+        yes = (given / self.temperature).sigmoid()
+        sure, right = torch.maximum(yes, 1 - yes).mean(), ((given > 0) == (wanted == 1)).double().mean()
+        return Calibration(error, before, self.temperature, float(sure), float(right))
 
     @property
     def columns(self) -> tuple[str, ...]:

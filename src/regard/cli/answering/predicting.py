@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
@@ -15,6 +15,7 @@ from regard.cli.arguments.broken_lines import BrokenLines, with_option
 from regard.errors import DataError, MissingExtraError, RegardError
 from regard.page import Page
 from regard.tasks import Prediction
+from regard.tasks.judging.whole_sets import SourceTally, describe_unlike
 
 __all__ = ["Answered", "Predicting"]
 
@@ -50,6 +51,7 @@ class Predicting:
     watch: bool
     live: bool
     skipped: BrokenLines | None = None
+    _tallies: dict[str, tuple[Any, SourceTally]] = field(default_factory=dict, repr=False)
 
     doing: ClassVar[str] = "predicting"
     attended: ClassVar[str] = "what it attended to"
@@ -94,8 +96,20 @@ class Predicting:
             for line in lines:
                 yield from self._answers(model, [line])
             return
-        for (name, _), (prediction, record) in zip(pairs, found, strict=True):
+        _, tally = self._tallies.setdefault(model.name, (model, SourceTally()))
+        for (name, source), (prediction, record) in zip(pairs, found, strict=True):
+            if self.origin and prediction.value:
+                model.count(tally, source, prediction.value)
             yield Answered(replace(prediction, source=name), record)
+
+    def unlike(self) -> Iterator[str]:
+        """A sentence for each model for which the sources of the file, all of which are answered, are unlike its data.
+
+        Sources on the command line are told one by one.
+        """
+        for model, tally in self._tallies.values():
+            if said := describe_unlike(model.unlike(tally), tally.sources, model.name):
+                yield said
 
     def together(self, model: Any) -> int:
         """The number of lines in a batch."""

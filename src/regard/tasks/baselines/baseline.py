@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,10 @@ __all__ = ["Baseline", "FittedBaseline", "fit_baseline"]
 
 MOST_EXAMPLES = 50_000
 """The largest number of examples that a baseline is fitted to, so that it takes seconds."""
+
+
+_MANY = 1000
+"""For fewer examples it takes a moment."""
 
 
 class Baseline(ABC):
@@ -76,13 +80,31 @@ class FittedBaseline:
             f"against {say(model.score)}. `regard compare` tries other recipes."
         )
 
+    def verdict(self, model: Evaluation) -> str:
+        """Two sentences: its scores, and which is better on dev, it or the model.
+
+        Example:
+            >>> from regard.tasks.judging.measure import ACCURACY
+            >>> dev, worse = (Evaluation("accuracy", share, None, "Wilson", 300) for share in (0.89, 0.77))
+            >>> FittedBaseline("a majority vote", {"dev": dev}, ACCURACY).verdict(worse)[69:127]
+            ' 89.00 % on dev. It is better than the model, which has 77'
+        """
+        said, own = self.describe(), self.measure.format(model.score)
+        if self.measure.better(self.score, than=model.score):
+            return f"{said} It is better than the model, which has {own}: `regard compare` tries other recipes."
+        if self.measure.better(model.score, than=self.score):
+            return f"{said} The model is better: {own}."
+        return f"{said} The model is as good."
+
     def to_json(self) -> dict[str, Any]:
         """What the card says of it, as plain values."""
         scores = {split: {"score": each.score, "interval": each.interval} for split, each in self.evaluations.items()}
         return {"name": self.name, "measure": self.measure.name, "scores": scores}
 
 
-def fit_baseline(model: Any, train: Sequence[Any], splits: Mapping[str, Sequence[Any]]) -> FittedBaseline | None:
+def fit_baseline(
+    model: Any, train: Sequence[Any], splits: Mapping[str, Sequence[Any]], *, note: Callable[[str], None] | None = None
+) -> FittedBaseline | None:
     """Fit the baseline for a model to the examples that it was trained on, and evaluate it.
 
     Args:
@@ -90,6 +112,7 @@ def fit_baseline(model: Any, train: Sequence[Any], splits: Mapping[str, Sequence
         train: the training examples. Of more than 50,000 texts, or 5,000 other sources, so many are used, evenly
             spaced; of long texts fewer, five million characters in all.
         splits: the examples to evaluate it on, by the name of the split.
+        note: is told that it begins, if it may take more than a moment.
 
     Returns:
         the baseline; None if the task has none for this kind of source.
@@ -109,6 +132,8 @@ def fit_baseline(model: Any, train: Sequence[Any], splits: Mapping[str, Sequence
     if baseline is None:
         return None
     examples = spread(as_pairs(train), MOST_EXAMPLES)
+    if note is not None and max(len(examples), *map(len, splits.values())) >= _MANY:
+        note(f"The baseline, {baseline.name}, is fitted to the same examples, too.")
     with warnings.catch_warnings():
         # A fit that stopped early is a baseline too.
         warnings.simplefilter("ignore", require("sklearn.exceptions", extra="train").ConvergenceWarning)

@@ -29,6 +29,11 @@ class SimpleFeatures(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def rivals(self) -> "tuple[SimpleFeatures, ...]":
+        """Others that may suit the sources better: which do is decided by cross-validation on the training examples."""
+        return ()
+
     @abstractmethod
     def fit_transform(self, sources: Sequence[Any]) -> Any:
         """Fit to the training sources, and return their features (source, feature), dense or sparse."""

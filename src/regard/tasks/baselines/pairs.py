@@ -1,15 +1,16 @@
-"""Baselines of models that write texts: the text of the most similar source, and rules of suffixes."""
+"""Baselines of models that write texts: rules of affixes, rules of letters, the text of the most similar source."""
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from regard.extras import require
+from regard.tasks.baselines.affixes import AffixRules, held_out
 from regard.tasks.baselines.baseline import Baseline
 from regard.tasks.baselines.features import as_text
-from regard.tasks.examples import Pair
+from regard.tasks.baselines.letters import LetterRules
+from regard.tasks.examples import Pair, spread
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.seq2seq.evaluation import evaluate_texts
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
@@ -17,17 +18,16 @@ from regard.tasks.seq2seq.settings import Seq2SeqSettings
 
 __all__ = ["PairsBaseline"]
 
-_LONGEST_SUFFIX = 24
 _BATCH = 200
-_HELD = 300
+_LONGEST = 30
+_CHOSEN_ON = 10_000
 
 
 class PairsBaseline(Baseline):
-    """Rules of suffixes, or the text of the most similar source; some of the training examples decide which.
+    """Rules of affixes or of letters, or the text of the most similar source; some training examples decide which.
 
-    A rule replaces the end of a source: of "walk" -> "walked", the rules "" -> "ed", "k" -> "ked", ... The rule of the
-    longest suffix that is known applies. Sources are similar by tf-idf of their words or, for single words, of n-grams
-    of characters.
+    Sources are similar by tf-idf of their words or, for single words, of n-grams of characters. Rules of letters are
+    tried for sources of up to 30 characters on average.
 
     Args:
         task: has the measure.
@@ -39,7 +39,7 @@ class PairsBaseline(Baseline):
         ['balked', 'dried']
     """
 
-    name = "rules of suffixes"
+    name = "rules of affixes, rules of letters or the text of the most similar source"
 
     def __init__(self, task: Seq2SeqSettings):
         self._task = task
@@ -47,15 +47,13 @@ class PairsBaseline(Baseline):
 
     def fit(self, pairs: Sequence[Pair]) -> None:
         pairs = [(as_text(source), text) for source, text in pairs]
-        step = max(10, len(pairs) // _HELD)
-        held, kept = pairs[::step], [pair for place, pair in enumerate(pairs) if place % step]
+        kept, held = held_out(spread(pairs, _CHOSEN_ON))
         sources, right = [source for source, _ in held], [[text] for _, text in held]
-        scores = {
-            kind: evaluate_texts(self._task, kind(kept or pairs).write(sources), right).score
-            for kind in (_Rules, _MostSimilar)
-        }
-        measure = TEXT_MEASURES[self._task.measure].measure
-        best = _MostSimilar if measure.better(scores[_MostSimilar], than=scores[_Rules]) else _Rules
+        short = sum(len(source) for source in sources) <= _LONGEST * len(sources)
+        kinds = (AffixRules, _MostSimilar, LetterRules) if short else (AffixRules, _MostSimilar)
+        scores = {kind: evaluate_texts(self._task, kind(kept or pairs).write(sources), right).score for kind in kinds}
+        falls = TEXT_MEASURES[self._task.measure].measure.falls
+        best = min(kinds, key=lambda kind: scores[kind] if falls else -scores[kind])
         self._fitted, self.name = best(pairs), best.name
 
     def write(self, sources: Sequence[Any]) -> list[str]:
@@ -67,35 +65,6 @@ class PairsBaseline(Baseline):
 
         sources, right = zip(*grouped(pairs), strict=True)
         return evaluate_texts(self._task, self.write(sources), right)
-
-
-class _Rules:
-    name = "rules of suffixes"
-
-    def __init__(self, pairs: Sequence[Pair]):
-        self._rules: defaultdict[str, Counter[tuple[int, str]]] = defaultdict(Counter)
-        for source, text in pairs:
-            common = _common(source, text)
-            for size in range(len(source) - common, min(len(source), _LONGEST_SUFFIX) + 1):
-                suffix = source[len(source) - size :]
-                # What is cut off, and what is put in its place.
-                self._rules[suffix][len(source) - common, text[common:]] += 1
-
-    def write(self, sources: Sequence[str]) -> list[str]:
-        return [self._written(source) for source in sources]
-
-    def _written(self, source: str) -> str:
-        for size in range(min(len(source), _LONGEST_SUFFIX), -1, -1):
-            if (rules := self._rules.get(source[len(source) - size :])) is not None:
-                cut, put = max(rules, key=lambda rule: (rules[rule], rule))
-                return source[: len(source) - cut] + put
-        return source
-
-
-def _common(source: str, text: str) -> int:
-    """The number of characters at which two texts begin alike."""
-    places = enumerate(zip(source, text, strict=False))
-    return next((place for place, (one, other) in places if one != other), min(len(source), len(text)))
 
 
 class _MostSimilar:

@@ -11,6 +11,7 @@ from torch.nn.functional import conv1d
 
 from regard.extras import require
 from regard.tasks.baselines.features import SimpleFeatures
+from regard.tasks.baselines.neighbours import Resampled
 
 __all__ = ["RandomConvolutions"]
 
@@ -37,6 +38,10 @@ class RandomConvolutions(SimpleFeatures):
     def __init__(self, kind: Any, encoder: Any):
         self._kind, self._encoder = kind, encoder
         self._groups: list[tuple[int, Tensor, Tensor]] = []
+
+    @property
+    def rivals(self) -> tuple[SimpleFeatures, ...]:
+        return (Resampled(self._kind, self._encoder),)
 
     def fit_transform(self, sources: Sequence[Any]) -> Any:
         series = self._read(sources)

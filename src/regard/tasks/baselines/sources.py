@@ -18,6 +18,10 @@ from regard.tasks.targets import Target
 
 __all__ = ["SourceBaseline"]
 
+_CHOSEN_ON = 400
+_FEWEST = 8
+_FOLDS = 4
+
 
 class SourceBaseline(Baseline):
     """An estimator of scikit-learn on simple features: labels, answers to several questions, or numbers.
@@ -43,20 +47,40 @@ class SourceBaseline(Baseline):
     def fit(self, pairs: Sequence[Pair]) -> None:
         known = self._target.known(self._target.tensor([target for _, target in pairs])).tolist()
         pairs = [pair for pair, is_known in zip(pairs, known, strict=True) if is_known]
+        if self._features.rivals and len(pairs) >= _FEWEST:
+            self._features = self._best(spread(pairs, _CHOSEN_ON))
+            self.name = self._features.name
         pairs = spread(pairs, self._features.most([source for source, _ in pairs]))
         found = self._features.fit_transform([source for source, _ in pairs])
         wanted = self._target.tensor([target for _, target in pairs]).numpy()
+        self._fitted = self._estimators(self._features, found, wanted)
+
+    def _best(self, pairs: Sequence[Pair]) -> SimpleFeatures:
+        """The features with the best score over four folds; the features themselves don't see the targets."""
+        kinds, scores = (self._features, *self._features.rivals), []
+        wanted = self._target.tensor([target for _, target in pairs])
+        folds = np.random.default_rng(0).permutation(len(pairs)) % _FOLDS
+        for features in kinds:
+            found = features.fit_transform([source for source, _ in pairs])
+            outputs = torch.zeros(len(pairs), self._target.outputs)
+            for fold in range(_FOLDS):
+                fitted = self._estimators(features, found[folds != fold], wanted.numpy()[folds != fold])
+                outputs[torch.from_numpy(folds == fold)] = self._outputs(fitted, found[folds == fold])
+            score = self._target.score(outputs, wanted)
+            scores.append(-score if self._target.measure.falls else score)
+        return kinds[scores.index(max(scores))]
+
+    def _estimators(self, features: SimpleFeatures, found: Any, wanted: Any) -> list[Any]:
         if self._target.labels:
-            self._fitted = [_fitted(self._features.classifier(), found, wanted)]
-        elif self._target.questions:
+            return [_fitted(features.classifier(), found, wanted)]
+        if self._target.questions:
             answered = [~np.isnan(column) for column in wanted.T]
-            self._fitted = [
-                _fitted(self._features.classifier(), found[asked], column[asked].astype(int))
+            return [
+                _fitted(features.classifier(), found[asked], column[asked].astype(int))
                 for asked, column in zip(answered, wanted.T, strict=True)
             ]
-        else:
-            mean = require("sklearn.dummy", extra="train").DummyRegressor()
-            self._fitted = [(self._features.regressor() if len(pairs) > 1 else mean).fit(found, wanted)]
+        mean = require("sklearn.dummy", extra="train").DummyRegressor()
+        return [(features.regressor() if len(wanted) > 1 else mean).fit(found, wanted)]
 
     def evaluate(self, pairs: Sequence[Pair], *, lengths: Sequence[int] | None = None) -> Evaluation:
         """Predict for the examples, and compare.
@@ -67,18 +91,18 @@ class SourceBaseline(Baseline):
         """
         wanted = self._target.tensor([target for _, target in pairs])
         found = self._features.transform([source for source, _ in pairs])
-        scores = evaluate_predictions(self._target, self._outputs(found), wanted, lengths=lengths)
+        scores = evaluate_predictions(self._target, self._outputs(self._fitted, found), wanted, lengths=lengths)
         # Its probabilities aren't those that the target's temperature was found for.
         return dataclasses.replace(scores, calibration=None)
 
-    def _outputs(self, found: Any) -> Float[Tensor, "source output"]:
+    def _outputs(self, fitted: Sequence[Any], found: Any) -> Float[Tensor, "source output"]:
         """What a network would give for these features, in the order of its outputs."""
         if self._target.labels:
-            outputs = _scores(self._fitted[0], found, self._target.outputs)
+            outputs = _scores(fitted[0], found, self._target.outputs)
         elif self._target.questions:
-            outputs = np.stack([_scores(each, found, 2) @ [-1.0, 1.0] for each in self._fitted], axis=1)
+            outputs = np.stack([_scores(each, found, 2) @ [-1.0, 1.0] for each in fitted], axis=1)
         else:
-            outputs = self._fitted[0].predict(found).reshape(-1, 1)
+            outputs = fitted[0].predict(found).reshape(-1, 1)
         return torch.from_numpy(np.asarray(outputs, np.float32))
 
 

@@ -82,16 +82,20 @@ class Classifier(Model[Target]):
                 labels none of which occurs in training.
             MissingExtraError: scikit-learn is not installed.
         """
-        given, wanted, empty, seconds = self._answered(examples, batch_items)
-        return dataclasses.replace(evaluate_predictions(self.target, given, wanted), empty=empty, seconds=seconds)
+        sources, given, wanted, empty, seconds = self._answered(examples, batch_items)
+        scores = evaluate_predictions(self.target, given, wanted)
+        return self._with_set(dataclasses.replace(scores, empty=empty, seconds=seconds), sources, given.unbind())
+
+    def _doubts(self, value: Any) -> list[float | None]:
+        return [] if value is None else [self.target.doubt(value)]
 
     def calibrate(self, examples: Iterable[Any], *, batch_items: int = 4000) -> None:
         """Set the temperature of the probabilities by examples that weren't trained on, such as dev."""
-        given, wanted, _, _ = self._answered(examples, batch_items)
+        _, given, wanted, _, _ = self._answered(examples, batch_items)
         self.target = self.target.calibrated(given, wanted)
 
-    def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[Tensor, Tensor, int, float]:
-        """The outputs, the targets, the number of empty sources, and the time in seconds."""
+    def _answered(self, examples: Iterable[Any], batch_items: int) -> tuple[list[Any], Tensor, Tensor, int, float]:
+        """The sources that aren't empty, their outputs and targets, the number of empty ones, and the seconds."""
         pairs = as_pairs(examples)
         self.target.check([[target] for _, target in pairs], "examples")
         started = time.perf_counter()
@@ -100,10 +104,15 @@ class Classifier(Model[Target]):
             warnings.simplefilter("ignore", UnreliablePrediction)
             given = self._outputs([source for source, _ in pairs], batch_items)
         seconds = time.perf_counter() - started
-        known = [(numbers, target) for numbers, (_, target) in zip(given, pairs, strict=True) if numbers is not None]
+        known = [
+            (source, numbers, target)
+            for numbers, (source, target) in zip(given, pairs, strict=True)
+            if numbers is not None
+        ]
         if not known:
             raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
         # Check again without the empty sources: they may have held all known targets.
-        self.target.check([[target] for _, target in known], "examples")
-        wanted = self.target.tensor([target for _, target in known])
-        return torch.stack([numbers for numbers, _ in known]), wanted, len(pairs) - len(known), seconds
+        sources, outputs, targets = zip(*known, strict=True)
+        self.target.check([[target] for target in targets], "examples")
+        wanted = self.target.tensor(targets)
+        return list(sources), torch.stack(outputs), wanted, len(pairs) - len(known), seconds

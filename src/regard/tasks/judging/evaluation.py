@@ -14,6 +14,8 @@ from regard.extras import require
 from regard.tasks.judging.calibration import Calibration
 from regard.tasks.judging.intervals import Interval, interval_of_share, resampled
 from regard.tasks.judging.measure import ACCURACY
+from regard.tasks.judging.moments import Moments
+from regard.tasks.judging.out_of_distribution import Difference
 from regard.tasks.targets import Target
 
 __all__ = ["Evaluation", "LabelScore", "evaluate_labels", "evaluate_predictions", "saved_evaluation"]
@@ -57,6 +59,10 @@ class Evaluation:
         spearman: for numbers, Spearman's rank correlation with the true numbers: 1 for the same order, -1 for the
             reverse order. None for other targets, and if all true or all predicted numbers are equal.
         calibration: the calibration of the probabilities; None for predictions without probabilities.
+        doubt: the moments of one minus the probability of what is predicted, by which the confidence on another set is
+            compared; None for predictions without probabilities.
+        unlike: in what the sources as a whole are unlike the model's own data, such as a mean of unknown words that one
+            in a thousand other draws of the same data exceeds; empty if in nothing.
         empty: the number of empty sources, which have no prediction.
         seconds: the time for prediction, without the evaluation; None if it wasn't measured.
     """
@@ -77,6 +83,8 @@ class Evaluation:
     r2: float | None = None
     spearman: float | None = None
     calibration: Calibration | None = None
+    doubt: Moments | None = None
+    unlike: tuple[Difference, ...] = ()
     empty: int = 0
     seconds: float | None = None
 
@@ -92,8 +100,8 @@ class Evaluation:
         return self.score
 
     def to_json(self) -> dict[str, Any]:
-        """The evaluation as plain values."""
-        return asdict(self)
+        """The evaluation as plain values, without the moments."""
+        return {name: value for name, value in asdict(self).items() if name != "doubt"}
 
 
 _FORMER_NAMES = {

@@ -1,16 +1,30 @@
 """Out-of-distribution detection: a few statistics of each source, and thresholds determined on dev."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-__all__ = ["Statistic", "Threshold", "saved_thresholds", "thresholds_of"]
+from regard.tasks.judging.moments import Moments, finite_numbers
+
+__all__ = ["Difference", "Statistic", "Threshold", "percent", "saved_thresholds", "thresholds_of"]
 
 _QUANTILE = 0.995
 _MOST = 0.5
+_NORMAL = NormalDist().inv_cdf(_QUANTILE)
+
+
+def percent(share: float) -> str:
+    """Format a rate that is a fraction.
+
+    Example:
+        >>> percent(0.125)
+        '12.5 %'
+    """
+    return f"{100 * share:.1f} %"
 
 
 class Statistic(NamedTuple):
@@ -23,6 +37,9 @@ class Statistic(NamedTuple):
         description: the amount in words, for a warning.
         least: smaller amounts never exceed a threshold: one unknown word doesn't make another language.
         always: whether it exceeds any threshold, because nothing in the source is known.
+        of_set: the mean in a set of sources in words, after "in these sources", with {} for the rate; "": it isn't
+            compared.
+        shown: formats the rate.
     """
 
     name: str
@@ -31,6 +48,8 @@ class Statistic(NamedTuple):
     description: str
     least: float = -math.inf
     always: bool = False
+    of_set: str = ""
+    shown: Callable[[float], str] = percent
 
 
 @dataclass(frozen=True)
@@ -41,10 +60,13 @@ class Threshold:
         rate: the average amount in one part.
         limit: the largest excess over the rate, times the square root of the number of parts: the mean over more parts
             varies less.
+        moments: the sums of the `Moments` of the sources, by which sets of sources are compared; empty if an earlier
+            version saved it.
     """
 
     rate: float
     limit: float
+    moments: tuple[float, ...] = ()
 
     @classmethod
     def fit(cls, found: Sequence[Statistic]) -> Self:
@@ -53,7 +75,8 @@ class Threshold:
         usual = cls(rate, 0.0)
         above = [usual.above(each) for each in found]
         limit = float(np.quantile(above, _QUANTILE))
-        return cls(rate, limit + (limit - float(np.median(above))) / math.sqrt(len(above)))
+        moments = Moments.of((each.amount, each.size) for each in found)
+        return cls(rate, limit + (limit - float(np.median(above))) / math.sqrt(len(above)), moments.sums)
 
     def above(self, found: Statistic) -> float:
         """The excess of a source over the rate, scaled by the square root of its size."""
@@ -66,8 +89,39 @@ class Threshold:
             return True
         return found.amount >= found.least and self.above(found) > self.limit
 
+    def usual(self, like: Moments, count: float | None) -> Moments | None:
+        """The moments of the sources of dev.
 
-def thresholds_of(statistics: Sequence[Sequence[Statistic]]) -> dict[str, dict[str, float]]:
+        Without those that were saved, the sources have the sizes of another set, and the spread of a normal
+        distribution of which one in 200 exceeds the limit.
+
+        Args:
+            like: the other set.
+            count: the number of sources of dev; None if it isn't known, and there are no moments then.
+        """
+        if self.moments:
+            return Moments(self.moments)
+        return None if count is None else Moments.assumed(self.rate, count, max(0.0, self.limit) / _NORMAL, like)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A statistic that is higher in a set of sources than in the model's own data.
+
+    Args:
+        name: its name, such as "unknown words".
+        found: its rate in the set.
+        usual: its rate in dev.
+        description: both in words.
+    """
+
+    name: str
+    found: float
+    usual: float
+    description: str
+
+
+def thresholds_of(statistics: Sequence[Sequence[Statistic]]) -> dict[str, dict[str, Any]]:
     """The threshold of each statistic, as a JSON object.
 
     Args:
@@ -76,14 +130,16 @@ def thresholds_of(statistics: Sequence[Sequence[Statistic]]) -> dict[str, dict[s
     named: dict[str, list[Statistic]] = {}
     for each in (each for own in statistics for each in own):
         named.setdefault(each.name, []).append(each)
-    return {name: asdict(Threshold.fit(found)) for name, found in named.items()}
+    fitted = {name: Threshold.fit(found) for name, found in named.items()}
+    return {name: {**asdict(each), "moments": [*each.moments]} for name, each in fitted.items()}
 
 
 def saved_thresholds(saved: Any) -> dict[str, Threshold]:
     """Read a result of `thresholds_of`; other content, from models of earlier versions, gives no thresholds."""
     found: dict[str, Threshold] = {}
     for name, values in saved.items() if isinstance(saved, dict) else ():
-        numbers = [values.get(key) for key in ("rate", "limit")] if isinstance(values, dict) else []
-        if numbers and all(isinstance(each, int | float) and math.isfinite(each) for each in numbers):
-            found[name] = Threshold(*map(float, numbers))  # pyright: ignore[reportArgumentType]
+        saved_numbers = [values.get("rate"), values.get("limit")] if isinstance(values, dict) else []
+        if numbers := finite_numbers(saved_numbers):
+            moments = Moments.read(values.get("moments"))
+            found[name] = Threshold(numbers[0], numbers[1], () if moments is None else moments.sums)
     return found

@@ -11,6 +11,8 @@ from regard.tasks.architectures.architecture import ItemNetwork
 from regard.tasks.judging.evaluation import saved_evaluation
 from regard.tasks.judging.intervals import format_interval
 from regard.tasks.judging.measure import ACCURACY
+from regard.tasks.judging.out_of_distribution import Difference
+from regard.tasks.judging.whole_sets import describe_unlike
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS
@@ -41,7 +43,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         f"`regard {TASKS[model['kind']].command(_input(model))} --help`.",
         "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
-        *_scores(model, about.get("scores", {}), about.get("test_reads"), about.get("baseline", {})),
+        *_scores(name, model, about.get("scores", {}), about.get("test_reads"), about.get("baseline", {})),
         *_training(model, about.get("training", {})),
         "## Limits",
         *(f"**Warning:** {each}" for each in about.get("warnings", ())),
@@ -119,7 +121,7 @@ _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source"
 
 
 def _scores(
-    model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | None, baseline: Mapping[str, Any]
+    name: str, model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | None, baseline: Mapping[str, Any]
 ) -> list[str]:
     if not scores:
         return []
@@ -138,7 +140,7 @@ def _scores(
     said = f"{about}Interval: {methods}. {rounded}"
     if reads and "test" in scores:
         said = f"{said} {describe_test_reads(reads)}"
-    return ["## Scores", "\n".join(rows), said, *_baseline(baseline), *_calibration(scores)]
+    return ["## Scores", "\n".join(rows), said, *_baseline(baseline), *_calibration(scores), *_unlike(scores, name)]
 
 
 def _baseline(baseline: Mapping[str, Any]) -> list[str]:
@@ -171,10 +173,26 @@ def _calibration(scores: Mapping[str, Any]) -> list[str]:
     found = {split: score["calibration"] for split, score in scores.items() if score.get("calibration")}
     if not found:
         return []
-    rows = ["| split | expected calibration error | without the temperature |", "|---|---|---|"]
-    rows += [f"| {split} | {_percent(each['error'])} | {_percent(each['before'])} |" for split, each in found.items()]
+    # Models saved by earlier versions have no mean confidence.
+    columns = {"mean confidence": "confidence", "right": "right"} if all(map(_has_confidence, found.values())) else {}
+    columns |= {"expected calibration error": "error", "without the temperature": "before"}
+    rows = [f"| split | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for split, each in found.items():
+        rows.append(f"| {split} | {' | '.join(_percent(each[key]) for key in columns.values())} |")
     (temperature, *_) = (each["temperature"] for each in found.values())
     return [f"Probabilities are taken at a temperature of {temperature:.2f}, which dev gave.", "\n".join(rows)]
+
+
+def _has_confidence(calibration: Mapping[str, Any]) -> bool:
+    return calibration.get("confidence") is not None
+
+
+def _unlike(scores: Mapping[str, Any], name: str) -> list[str]:
+    """In what a split as a whole is unlike dev."""
+    found = {split: [Difference(**each) for each in score.get("unlike") or ()] for split, score in scores.items()}
+    sources = {split: score.get("sources") or score["examples"] for split, score in scores.items()}
+    said = ((split, describe_unlike(each, sources[split], name)) for split, each in found.items())
+    return [f"On {split}: {each[0].lower()}{each[1:]}" for split, each in said if each]
 
 
 def _more(scores: Mapping[str, Any]) -> str:

@@ -156,7 +156,8 @@ class Seq2SeqModel(Model[TextTarget]):
             raise ArgumentError("`examples` must hold at least one source that isn't empty, but holds none.")
         texts, right = zip(*answered, strict=True)
         evaluation = evaluate_texts(self.recipe.task, texts, right, thorough=True)
-        return dataclasses.replace(evaluation, empty=said.count(None), seconds=seconds)
+        evaluation = dataclasses.replace(evaluation, empty=said.count(None), seconds=seconds)
+        return self._with_set(evaluation, [source for source, _ in pairs])
 
 
 def check_texts(pairs: Sequence[Pair], argument: str) -> None:

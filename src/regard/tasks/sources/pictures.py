@@ -16,7 +16,7 @@ from regard.errors import ArgumentError
 from regard.inputs import CHANNELS, PictureVectors, picture_size, read_picture
 from regard.page.numbers import counted
 from regard.tasks.examples import spread
-from regard.tasks.judging.out_of_distribution import Statistic
+from regard.tasks.judging.out_of_distribution import Statistic, percent
 from regard.tasks.settings import boolean, fraction, integer, one_of, real
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
@@ -199,12 +199,18 @@ class Pictures(Source):
         if not len(levels):
             return ()
         mean, spread = float(levels.mean()), float(levels.std(correction=0))
+        light, lights = f"its mean lightness is {100 * mean:.0f}%", "their mean lightness is {}"
         return (
             Statistic(
-                "flatness", -math.log(spread + 1e-3), 1, f"its pixels differ by only {100 * spread:.0f}% on average"
+                "flatness",
+                -math.log(spread + 1e-3),
+                1,
+                f"its pixels differ by only {100 * spread:.0f}% on average",
+                of_set="their pixels differ by only {} on average",
+                shown=lambda rate: percent(math.exp(-rate)),
             ),
-            Statistic("lightness", mean, 1, f"its mean lightness is {100 * mean:.0f}%"),
-            Statistic("darkness", -mean, 1, f"its mean lightness is {100 * mean:.0f}%"),
+            Statistic("lightness", mean, 1, light, of_set=lights),
+            Statistic("darkness", -mean, 1, light, of_set=lights, shown=lambda rate: percent(-rate)),
         )
 
     def embedding(self, encoder: PictureVectors, width: int) -> nn.Module:

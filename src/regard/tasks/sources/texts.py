@@ -80,7 +80,8 @@ class Texts(Source):
             return ()
         pieces = len(encoder.encode(source))
         said = f"its {counted(len(source), 'character')} fall into {counted(pieces, 'piece')}"
-        return (Statistic("pieces", pieces, len(source), said),)
+        of_set = "their characters fall into {} pieces each"
+        return (Statistic("pieces", pieces, len(source), said, of_set=of_set, shown="{:.2f}".format),)
 
     def known_text(self, encoder: Vocabulary) -> str:
         return encoder.decode(range(END + 1, encoder.size))

@@ -168,7 +168,9 @@ class Words(Source):
             return ()
         unknown = encoder.count_unknown(words)
         said = f"{unknown:,} of its {counted(len(words), 'word')} {'is' if unknown == 1 else 'are'} unknown to it"
-        return (Statistic("unknown words", unknown, len(words), said, least=2, always=unknown == len(words) > 1),)
+        always = unknown == len(words) > 1
+        of_set = "{} of their words are unknown to it"
+        return (Statistic("unknown words", unknown, len(words), said, 2, always, of_set),)
 
     def known_text(self, encoder: WordEncoder) -> str:
         return "".join(encoder.vocabulary)

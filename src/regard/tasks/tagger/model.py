@@ -116,7 +116,11 @@ class Tagger(Model[Target]):
         pairs, outputs, seconds = self._answered(examples, batch_items)
         given = self._rows(pairs, outputs)
         scores = (self._evaluate_labels if self.labels else self._evaluate_numbers)(pairs, given)
-        return dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
+        scores = dataclasses.replace(scores, empty=outputs.count(None), seconds=seconds)
+        return self._with_set(scores, [source for source, _ in pairs], outputs)
+
+    def _doubts(self, value: Any) -> list[float | None]:
+        return [self.target.doubt(each[1:]) for each in value or ()] if self.labels else []
 
     def calibrate(self, examples: Iterable[Any], *, batch_items: int = 2000) -> None:
         """Set the temperature of the probabilities by examples that weren't trained on, such as dev."""
