@@ -41,6 +41,8 @@ class Batch:
             edges; None if all may attend to all.
         relations: (batch, query, key) int64, the relation of each key to each query as an id, such as the kind of bond
             between them; None if all relations are alike.
+        whole: (batch, feature) float features of each input as a whole, such as counts of its items; None if there are
+            none.
 
     Raises:
         ArgumentError: shapes or dtypes that don't match, or (checked on the CPU only) a length that is negative or
@@ -59,6 +61,7 @@ class Batch:
     labels: Shaped[Tensor, "..."] | None = None
     mask: Any = None
     relations: Shaped[Tensor, "..."] | None = None
+    whole: Shaped[Tensor, "..."] | None = None
 
     def __post_init__(self) -> None:
         vectors, lengths, labels = self.vectors, self.lengths, self.labels
@@ -85,6 +88,12 @@ class Batch:
                 f"`relations` must be int64 of shape {square}, one for each pair of items, "
                 f"but is {relations.dtype} of shape {tuple(relations.shape)}."
             )
+        whole = self.whole
+        if whole is not None and (whole.dim() != 2 or len(whole) != len(vectors) or not whole.is_floating_point()):
+            raise ArgumentError(
+                f"`whole` must be floats of shape ({len(vectors)}, feature), a row for each sequence of `vectors`, "
+                f"but is {whole.dtype} of shape {tuple(whole.shape)}."
+            )
         # Reading values would synchronise with a GPU; batches are made on the CPU, so they are checked there.
         if lengths.device.type == "cpu" and len(lengths):
             shortest, longest = int(lengths.min()), int(lengths.max())
@@ -110,13 +119,14 @@ class Batch:
             >>> batch.to("cpu") is batch
             True
         """
-        held = (self.vectors, self.lengths, self.labels, self.relations)
+        held = (self.vectors, self.lengths, self.labels, self.relations, self.whole)
         if self.mask is None and all(tensor is None or tensor.device == torch.device(device) for tensor in held):
             return self
         labels = None if self.labels is None else self.labels.to(device)
         mask = None if self.mask is None else map_operands(lambda tensor: tensor.to(device), self.mask)
         relations = None if self.relations is None else self.relations.to(device)
-        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations)
+        whole = None if self.whole is None else self.whole.to(device)
+        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations, whole)
 
     @classmethod
     def pad(cls, sequences: Sequence[Tensor], labels: Sequence[Sequence[int]] | None = None) -> "Batch":
