@@ -52,10 +52,8 @@ _MOST_PAIRED = 500
 # Neighbours are alike if most have the same label.
 _ALIKE = 0.5
 _WIDE, _FILLED = 100, 0.2
-# Of counts of words a few suffice, and those of the few labelled nodes would be learned by heart.
-_COUNTS_OF_WORDS: Mapping[str, Any] = {"normalise": True, "standardise": False, "feature_dropout": 0.8}
 _AVERAGED: Mapping[str, Any] = {
-    "input": _COUNTS_OF_WORDS,
+    "input": {"normalise": True, "standardise": False, "feature_dropout": 0.8},
     "network": "graph_attention",
     "dropout": 0.6,
     "attention_dropout": 0.6,
@@ -66,6 +64,8 @@ without training on its own consistency, which takes four times as long."""
 _APART: Mapping[str, Any] = {"mask": "no_self"}
 """The default where neighbours have other labels: a node's own vector reaches the next layer beside what it attends to,
 and isn't averaged with it. Zhu et al. 2020, H2GCN (arXiv 2006.11468), section 3.1, design D1."""
+# So that few nodes aren't learned by heart from single words.
+_APART_WORDS: Mapping[str, Any] = {**_APART, "input": {"feature_dropout": 0.5}}
 
 
 class _GraphSource(Source):
@@ -178,9 +178,10 @@ class Graphs(_GraphSource):
     @classmethod
     def fitted_recipe(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
         alike = _alike(homophily(_node_labels(pairs)))
-        if not all(_counts_words(source) for source, _ in pairs):
-            return _APART if alike is False else {}
-        return _AVERAGED if alike else {**_APART, "input": _COUNTS_OF_WORDS, "dropout": 0.5}
+        words = all(_counts_words(source) for source, _ in pairs)
+        if alike is False:
+            return _APART_WORDS if words else _APART
+        return _AVERAGED if alike and words else {}
 
     def target_warnings(self, pairs: Sequence[tuple[Any, Any]]) -> Iterator[str]:
         found = homophily(_node_labels(pairs))
