@@ -127,6 +127,63 @@ def test_pictures_are_scaled_and_coloured_as_they_are(tmp_path):
     assert (grey.channels, grey.height, grey.width) == ("grey", 28, 28)
 
 
+def grid(labels, *, width=120, value=1.0):
+    """A square of 64 nodes, each beside four others at most, labelled by a function of its row and column."""
+    places = [(row, column) for row in range(8) for column in range(8)]
+    pairs = [
+        (a, b)
+        for a, one in enumerate(places)
+        for b, two in enumerate(places)
+        if abs(one[0] - two[0]) + abs(one[1] - two[1]) == 1
+    ]
+    vectors = torch.zeros(64, width)
+    vectors[range(64), [node % width for node in range(64)]] = value
+    return Graph(vectors, torch.tensor(pairs).T), [labels(row, column) for row, column in places]
+
+
+def halves(row, column):
+    return "left" if column < 4 else "right"
+
+
+def chess(row, column):
+    return "black" if (row + column) % 2 else "white"
+
+
+def test_neighbours_with_the_same_labels_are_averaged_where_nodes_are_counts_of_words():
+    recipe = default_recipe([grid(halves)])
+    assert (recipe.network, recipe.input.normalise, recipe.input.standardise) == ("graph_attention", True, False)
+    # Of other vectors a share says nothing.
+    for other in (grid(halves, width=12), grid(halves, value=-1.0)):
+        assert default_recipe([other]) == default_recipe([(other[0], [1.0] * 64)])
+
+
+def test_a_node_is_kept_apart_from_neighbours_with_other_labels():
+    graph, labels = grid(chess)
+    recipe = default_recipe([(graph, labels)])
+    assert (recipe.network, recipe.mask) == ("attention", "no_self")
+    (warning,) = recipe.input.target_warnings([(graph, labels)])
+    assert warning.startswith("Of 112 pairs of neighbours in training, 0 % have the same label, and 50 % would by")
+    assert [*recipe.input.target_warnings([grid(halves)])] == []
+    assert recipe.input.feature_dropout == 0.5
+    narrow, _ = grid(chess, width=12)
+    apart = default_recipe([(narrow, labels)])
+    assert (apart.mask, apart.input.feature_dropout) == ("no_self", 0.0)
+    # One pair of a hundred is known: too few to say.
+    few = [label if node < 2 else None for node, label in enumerate(labels)]
+    assert default_recipe([(narrow, few)]).mask == "none"
+    assert [*recipe.input.target_warnings([(graph, few)])] == []
+    assert default_recipe([(graph, few)]) == default_recipe([(graph, [1.0] * 64)])
+
+
+def test_pairs_of_nodes_are_told_apart_in_small_graphs():
+    small = default_recipe([(GRAPH, "a"), (GRAPH, "b")] * 20).input
+    assert (small.edges, small.reach, small.counts) == (False, 3, True)
+    large = Graph(torch.ones(501, 3), torch.zeros(2, 0, dtype=torch.int64))
+    of_large = default_recipe([(GRAPH, "a"), (large, "b")] * 20).input
+    assert (of_large.edges, of_large.reach, of_large.counts) == (True, 0, True)
+    assert not default_recipe([(GRAPH, ["a", None, "b"])]).input.counts
+
+
 @pytest.mark.slow
 def test_six_hundred_words_are_learned_to_be_reversed():
     """A minute: of words that training never had, nineteen of twenty come out reversed."""

@@ -3,14 +3,16 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from regard.datasets import BinaryLabels, Example
-from regard.inputs import Bytes
+from regard.inputs import Bytes, Graph
 from regard.tasks import TASKS, Evaluation
 from regard.tasks.judging import model_warnings as warned
 from regard.tasks.judging.evaluation import evaluate_labels
 from regard.tasks.judging.measure import ACCURACY
 from regard.tasks.seq2seq.target import TextTarget
+from regard.tasks.sources import Graphs, Words
 from regard.tasks.targets import Label, MultiLabel
 
 GOOD = [Example("x", label) for label in ("yes", "no") * 150]
@@ -24,11 +26,12 @@ def model_warnings(model, examples, dev, score, rows, test=None):
     return warned.model_warnings(model, splits, scores, rows)
 
 
-def model(kind="classifier", target=Label(("no", "yes")), said=None):  # noqa: B008, as a target is frozen
+def model(kind="classifier", target=Label(("no", "yes")), said=None, source=Words()):  # noqa: B008, as they are frozen
     """What a warning asks of a model."""
     written = [None if each is None else SimpleNamespace(text=each) for each in said or ()]
     return SimpleNamespace(
         task=TASKS[kind],
+        recipe=SimpleNamespace(input=source),
         target=target if said is None else TextTarget(Bytes(), rate=1.0),
         measure=ACCURACY,
         write=lambda sources: written[: len(sources)],
@@ -111,6 +114,20 @@ def test_the_items_of_a_tagger_count():
     (found,) = model_warnings(model("tagger"), examples, examples, scores, DONE)
     assert found == "It is no better than always predicting a, which is right for 66.67% of dev."
     assert "on 9 items" in model_warnings(model("tagger"), examples[:3], examples, scores, DONE)[-1]
+
+
+def test_neighbours_with_other_labels_are_told():
+    ends = torch.arange(40)
+    ring = Graph(torch.ones(40, 1), torch.stack([ends, ends.roll(1)]))
+    examples, alike = [(ring, ["a", "b"] * 20)], [(ring, ["a"] * 20 + ["b"] * 20)]
+    scores = evaluate_labels([["a", "b", "b"]], [["a", "b", "b"]])
+    said = (
+        "Of 40 pairs of neighbours in training, 0 % have the same label, and 50 % would by chance: a node's neighbours "
+        "may say little about it."
+    )
+    assert said in model_warnings(model("tagger", source=Graphs()), examples, examples, scores, DONE)
+    found = model_warnings(model("tagger", source=Graphs()), alike, alike, scores, DONE)
+    assert not any("neighbours" in each for each in found)
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,7 @@ def test_nodes_are_told_by_shares_where_they_are_normalised():
     """Of -1, 0, 3 a quarter and three; a node of nothing stays so. The scale of training is that of shares."""
     graph = Graph(torch.tensor([[-1.0, 0.0, 3.0], [0.0, 0.0, 0.0]]), torch.tensor([[0], [1]]))
     source = Graphs(normalise=True, standardise=False)
-    assert source.item(source.fit([graph]), graph).vectors.tolist() == [[-0.25, 0, 0.75], [0, 0, 0]]
+    assert source.item(source.fit([graph]), graph).graph.vectors.tolist() == [[-0.25, 0, 0.75], [0, 0, 0]]
     assert Graphs(normalise=True).fit([graph]).standard.means == (-0.125, 0, 0.375)
 
 
@@ -355,7 +355,7 @@ def test_a_graph_is_read_from_its_folder_as_in_training(tmp_path):
     (tmp_path / "edges.txt").write_text("Cleo Dan\n")
     for given in (tmp_path, str(tmp_path)):
         assert source.names(encoder, given) == ["Cleo", "Dan", "Eve"]
-        item = source.item(encoder, given)
+        item = source.item(encoder, given).graph
         # Ages by the mean and spread of Ann and Bob, who are no cooks by the place of "cook" alone.
         assert item.vectors.tolist() == [[1, 1, 0], [0, 0, 0], [3, 0, 1]]
         assert {*zip(*item.edges.tolist(), strict=True)} == {(0, 1), (1, 0), (0, 0), (1, 1), (2, 2)}
@@ -370,7 +370,7 @@ def test_a_model_that_was_saved_with_more_places_reads_what_is_read_now():
     saved["standard"] = {"means": [0.0] * 4, "spreads": [1.0] * 4}
     encoder = source.encoder(saved)
     # A place for whether the age is missing, which it isn't.
-    assert source.item(encoder, graph).vectors.tolist() == [[-1, 0, 1, 0], [1, 0, 0, 1]]
+    assert source.item(encoder, graph).graph.vectors.tolist() == [[-1, 0, 1, 0], [1, 0, 0, 1]]
 
 
 def test_numbers_that_mean_something_else_are_refused():
@@ -594,3 +594,82 @@ def test_a_picture_that_is_normalised_has_mean_0_and_variance_1():
 @pytest.mark.parametrize("patch", [1, 2, 3, 4, 6, 8, 12])
 def test_a_stem_makes_one_vector_of_each_patch(patch):
     assert convolutions(3, 7, patch)(torch.zeros(2, 3, 2 * patch, 3 * patch)).shape == (2, 7, 2, 3)
+
+
+def test_what_nodes_are_to_each_other():
+    path = Graph(torch.eye(3), torch.tensor([[0, 1], [1, 2]])).undirected()
+    source = Graphs(standardise=False, edges=False, reach=2)
+    assert (Graphs().relations, source.relations) == (0, 4)
+    batch = source.batch(source.fit([path]), [source.item(source.fit([path]), path)])
+    # 1 is the node itself, 2 a node two edges away, 3 a neighbour; the logarithms of 1 + their numbers are features.
+    assert batch.relations[0].tolist() == [[1, 3, 2], [3, 1, 3], [2, 3, 1]]
+    assert batch.vectors[0, :, 3:].exp().sub(1).round().tolist() == [[0, 1, 1, 1], [0, 1, 0, 2], [0, 1, 1, 1]]
+    kinds = Graph(path.vectors, path.edges, kinds=torch.full((4,), 9))
+    assert torch.equal(source.item(source.fit([path]), kinds).relations, batch.relations[0])
+
+
+def test_a_graph_of_too_many_pairs_is_refused():
+    large = Graph(torch.ones(4001, 1), torch.zeros(2, 0, dtype=torch.int64))
+    source = Graphs(edges=False, reach=2)
+    with pytest.raises(ArgumentError, match=r"`source` must be a graph of 4,000 nodes at most, .* but has 4,001\."):
+        source.item(source.fit([large]), large)
+    assert len(Graphs().item(Graphs().fit([large]), large)) == 4001
+
+
+def test_counts_of_a_graph_are_standardised_and_saved():
+    source = Graphs(counts=True)
+    encoder = source.fit([ring(3), ring(5)])
+    assert source.encoder(json.loads(json.dumps(encoder.to_json()))) == encoder
+    whole = source.batch(encoder, [source.item(encoder, ring(size)) for size in (3, 5)]).whole
+    # Two graphs are one standard deviation below and above the mean, and one a hundred times larger is clipped.
+    torch.testing.assert_close(whole[:, 0], torch.tensor([-1.0, 1.0]))
+    assert source.item(encoder, ring(400)).whole[0] == 5
+    # As earlier versions saved it.
+    saved = {name: value for name, value in encoder.to_json().items() if name != "counts"}
+    assert source.whole_size(source.encoder(saved)) == 0
+    assert source.encoder(saved) == Graphs().fit([ring(3), ring(5)])
+
+
+@pytest.mark.parametrize("kind", ["graphs", "molecules"])
+def test_a_classifier_reads_features_of_the_whole(kind):
+    _, sources, _ = case_of(kind)
+    source = Graphs(counts=True) if kind == "graphs" else Molecules(fingerprint=32)
+    model = untrained(source, sources, TARGETS, task={"kind": "classifier"}, position="none", dropout=0.0)
+    network, batch = model.network, model.encode(sources)
+    blind = network(batch)
+    torch.testing.assert_close(blind, network.output(network.pooling(network.hidden(batch), batch.lengths)))
+    network.whole.linear.weight.data.normal_()
+    assert (network(batch) - blind).abs().max() > 0.01
+    torch.testing.assert_close(network(batch)[1:2], network(model.encode(sources[1:2])), atol=1e-5, rtol=1e-4)
+    network(batch).sum().backward()
+    # The gradient reaches what the sources have, and nothing else.
+    had = batch.whole.abs().sum(0) > 0
+    assert torch.equal(network.whole.linear.weight.grad.abs().sum(0) > 0, had)
+    note = model.see(sources[0]).outcomes.note
+    assert note.startswith("Beside what it attends to, the model reads counts of the whole")
+
+
+@pytest.mark.parametrize("pooling", ["attention", "mean"])
+def test_the_order_of_nodes_does_not_matter_to_a_classifier(pooling):
+    graph, order = ring(7), torch.randperm(7, generator=torch.Generator().manual_seed(3))
+    places = torch.empty_like(order)
+    places[order] = torch.arange(7)
+    other = Graph(graph.vectors[order], places[graph.edges])
+    source = Graphs(edges=False, reach=3, counts=True)
+    model = untrained(
+        source, [graph, ring(3)], ["a", "b"], task={"kind": "classifier", "pooling": pooling}, position="none"
+    )
+    model.network.whole.linear.weight.data.normal_()
+    model.network.relations.weight.data.normal_()
+    torch.testing.assert_close(model.network(model.encode([graph])), model.network(model.encode([other])))
+
+
+def test_features_of_the_whole_are_refused_where_nothing_reads_them():
+    with pytest.raises(ArgumentError, match="must have no `counts` and no `fingerprint` for tagger"):
+        untrained(Graphs(counts=True), [ring(3)], [["a", "b", "a"]], task={"kind": "tagger"})
+    pytest.importorskip("rdkit")
+    pairs = [("CCO", "ethanol"), ("CO", "methanol")]
+    with pytest.raises(ArgumentError, match="must have no `counts` and no `fingerprint` for seq2seq"):
+        train(
+            pairs, pairs, recipe=Recipe(task="seq2seq", input={"kind": "molecules", "edges": False, "fingerprint": 8})
+        )

@@ -19,6 +19,7 @@ if typing.TYPE_CHECKING:
         read_social_graph,
         social_graph,
     )
+    from regard.inputs.graph.whole import fingerprint, graph_counts
     from regard.inputs.patches import PictureVectors
     from regard.inputs.picture import CHANNELS, picture_size, read_picture
     from regard.inputs.sound.sound import Sound, read_sound, resample, wav, write_sound
@@ -87,10 +88,12 @@ __all__ = [
     "descriptors",
     "detect_script",
     "edges_mask",
+    "fingerprint",
     "fold_ascii",
     "fold_nothing",
     "fold_width",
     "from_networkx",
+    "graph_counts",
     "graph_files",
     "is_graph_folder",
     "is_spaced",
@@ -128,6 +131,7 @@ lazy.export(
         "graph.profile_encoder": "Profile ProfileEncoder",
         "graph.profile_tables": "read_profiles",
         "graph.social_graph": "from_networkx graph_files is_graph_folder read_edge_list read_social_graph social_graph",
+        "graph.whole": "fingerprint graph_counts",
         "patches": "PictureVectors",
         "picture": "CHANNELS picture_size read_picture",
         "sound.sound": "Sound read_sound resample wav write_sound",

@@ -42,6 +42,8 @@ class Batch:
         relations: (batch, query, key) int64, the relation of each key to each query as an id, such as the kind of bond
             between them; None if all relations are alike.
         ngrams: (batch, length, ngram) int64, the ids of the n-grams of each item (`hashed_ngrams`); None for none.
+        whole: (batch, feature) float features of each input as a whole, such as counts of its items; None if there are
+            none.
 
     Raises:
         ArgumentError: shapes or dtypes that don't match, or (checked on the CPU only) a length that is negative or
@@ -61,6 +63,7 @@ class Batch:
     mask: Any = None
     relations: Shaped[Tensor, "..."] | None = None
     ngrams: Shaped[Tensor, "..."] | None = None
+    whole: Shaped[Tensor, "..."] | None = None
 
     def __post_init__(self) -> None:
         vectors, lengths, labels = self.vectors, self.lengths, self.labels
@@ -93,6 +96,12 @@ class Batch:
                 f"`ngrams` must be int64 of shape ({len(vectors)}, {vectors.shape[1]}, ...), ids for each item of "
                 f"`vectors`, but is {ngrams.dtype} of shape {tuple(ngrams.shape)}."
             )
+        whole = self.whole
+        if whole is not None and (whole.dim() != 2 or len(whole) != len(vectors) or not whole.is_floating_point()):
+            raise ArgumentError(
+                f"`whole` must be floats of shape ({len(vectors)}, feature), a row for each sequence of `vectors`, "
+                f"but is {whole.dtype} of shape {tuple(whole.shape)}."
+            )
         # Reading values would synchronise with a GPU; batches are made on the CPU, so they are checked there.
         if lengths.device.type == "cpu" and len(lengths):
             shortest, longest = int(lengths.min()), int(lengths.max())
@@ -118,14 +127,15 @@ class Batch:
             >>> batch.to("cpu") is batch
             True
         """
-        held = (self.vectors, self.lengths, self.labels, self.relations, self.ngrams)
+        held = (self.vectors, self.lengths, self.labels, self.relations, self.ngrams, self.whole)
         if self.mask is None and all(tensor is None or tensor.device == torch.device(device) for tensor in held):
             return self
         labels = None if self.labels is None else self.labels.to(device)
         mask = None if self.mask is None else map_operands(lambda tensor: tensor.to(device), self.mask)
         relations = None if self.relations is None else self.relations.to(device)
         ngrams = None if self.ngrams is None else self.ngrams.to(device)
-        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations, ngrams)
+        whole = None if self.whole is None else self.whole.to(device)
+        return Batch(self.vectors.to(device), self.lengths.to(device), labels, mask, relations, ngrams, whole)
 
     @classmethod
     def pad(cls, sequences: Sequence[Tensor], labels: Sequence[Sequence[int]] | None = None) -> "Batch":

@@ -23,6 +23,9 @@ class SourceNetwork(nn.Module):
         recipe: the kind of source, the network and, for outputs for each source, the pooling.
         encoder: the encoder of the sources, which determines the sizes of tables.
         outputs: the number of outputs.
+
+    Raises:
+        ArgumentError: features of a whole source, which a network for items would ignore.
     """
 
     def __init__(self, recipe: Recipe, encoder: Any, outputs: int):
@@ -40,6 +43,10 @@ class SourceNetwork(nn.Module):
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
         self.linear: nn.Module | None = None
+        size = recipe.input.whole_size(encoder)
+        if size and pooling is None:
+            raise ArgumentError(_no_whole(recipe))
+        self.whole = WholeEmbedding(size, recipe.width, recipe.dropout) if size else None
 
     @property
     def members(self) -> tuple["SourceNetwork"]:
@@ -58,7 +65,10 @@ class SourceNetwork(nn.Module):
     def features(self, batch: Batch) -> Float[Tensor, "target width"]:
         """The vectors before the output layer: one for each source, or for each item, source by source."""
         hidden = self.hidden(batch)
-        return hidden[batch.real] if self.pooling is None else self.pooling(hidden, batch.lengths)
+        if self.pooling is None:
+            return hidden[batch.real]
+        pooled = self.pooling(hidden, batch.lengths)
+        return pooled if self.whole is None else pooled + self.whole(batch.whole)
 
     def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
         """The outputs for each item; those at padding are meaningless."""
@@ -67,6 +77,33 @@ class SourceNetwork(nn.Module):
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
         return with_linear(self, self.output(self.features(batch)), batch)
+
+
+class WholeEmbedding(nn.Module):
+    """Maps the features of a whole source to a vector that is added to that of its items.
+
+    It is zeros at first, and stays so for features that training never had.
+
+    Args:
+        size: the number of features.
+        width: the size of the vector.
+        dropout: the fraction dropped of the features.
+
+    Example:
+        >>> WholeEmbedding(3, 2, dropout=0.0)(torch.ones(1, 3)).tolist()
+        [[0.0, 0.0]]
+    """
+
+    def __init__(self, size: int, width: int, dropout: float):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.linear = nn.Linear(size, width)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, whole: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch width"]:
+        """The vector of each source."""
+        return self.linear(self.dropout(whole))
 
 
 def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
@@ -78,14 +115,23 @@ def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
         target: the target of the task.
 
     Raises:
-        ArgumentError: sources with edges, which the network would ignore.
+        ArgumentError: sources with edges or features of the whole, which the network would ignore.
     """
     if getattr(recipe.input, "edges", False):
         kind = recipe.task.kind
         raise ArgumentError(
             f"`input.edges` must be false for {kind}, whose networks attend to all of a source, but is true."
         )
+    if recipe.input.whole_size(encoder):
+        raise ArgumentError(_no_whole(recipe))
     return recipe.architecture.build(recipe.input.embedding(encoder, recipe.width), target)
+
+
+def _no_whole(recipe: Recipe) -> str:
+    return (
+        f"`input` must have no `counts` and no `fingerprint` for {recipe.task.kind}, whose networks read no features "
+        "of a whole source, but has them. Leave them out."
+    )
 
 
 class Ensemble(nn.Module):

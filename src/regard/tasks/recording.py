@@ -19,6 +19,10 @@ __all__ = ["calls_inside", "case_of", "drawn_input", "look", "side_by_side"]
 _MOST_WEIGHTS = 500 * 500
 # The bytes of what is drawn, which a record's file holds in its header: 17 minutes of sound at 8 kHz.
 _MOST_DRAWN = 2**24
+_UNHIDDEN = (
+    "Beside what it attends to, the model reads counts of the whole {whole}: they stay the same where one {noun} is "
+    "hidden."
+)
 
 
 def look(model: "Model[Any]", sources: Iterable[Any], longest: int | None = None) -> Iterator[Record]:
@@ -146,6 +150,7 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         layers=lambda seen: _layers(network, seen),
         # A graph's edges have no axis for a batch.
         batched=batch.mask is None,
+        note=_UNHIDDEN.format(noun=kind.noun, whole=kind.source_noun) if batch.whole is not None else "",
         input=drawn_input(model, source),
     )
 

@@ -53,6 +53,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
     },
     "molecules": {"input": {"descriptors": True}},
+    # A mean over neighbours can't count, so their number at each distance and the counts of the whole are read, too.
+    "graphs": {"input": {"edges": False, "reach": 3, "counts": True}, "learning_rate": 0.003},
 }
 
 
@@ -122,7 +124,7 @@ class _Classifier(Task):
         return _DEFAULTS.get(source, {})
 
     def most_epochs(self, source: str) -> int:
-        return {"words": 10, "pictures": 160}.get(source, 100)
+        return {"words": 10, "graphs": 60, "pictures": 160}.get(source, 100)
 
 
 TASK = _Classifier()

@@ -1,13 +1,13 @@
 """Graphs and molecules: nodes are items, and a mask restricts attention to edges."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.datasets import canonical_smiles
@@ -21,11 +21,15 @@ from regard.inputs import (
     ProfileEncoder,
     Standardise,
     edges_mask,
+    fingerprint,
+    graph_counts,
     graph_files,
     read_social_graph,
 )
 from regard.inputs.graph.graph_drawing import graph_layout, molecule_drawing
+from regard.inputs.graph.homophily import Homophily, homophily
 from regard.inputs.saved import Saved
+from regard.tasks.judging.intervals import wilson
 from regard.tasks.settings import boolean, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
@@ -41,16 +45,69 @@ _MOST_RELATED = 4000
 # Of larger graphs nothing could be told apart.
 _MOST_LAID_OUT = 200
 _MOST_DRAWN = 300
+# In standard deviations, as for the descriptors of molecules.
+_FAR = 5.0
+# The largest graph whose pairs of nodes are encoded by default.
+_MOST_PAIRED = 500
+# Neighbours are alike if most have the same label.
+_ALIKE = 0.5
+_WIDE, _FILLED = 100, 0.2
+_AVERAGED: Mapping[str, Any] = {
+    "input": {"normalise": True, "standardise": False, "feature_dropout": 0.8},
+    "network": "graph_attention",
+    "dropout": 0.6,
+    "attention_dropout": 0.6,
+    "learning_rate": 0.03,
+}
+"""The default where neighbours have the same labels and vectors are counts of words: as `RECIPES["paper-field"]`, but
+without training on its own consistency, which takes four times as long."""
+_APART: Mapping[str, Any] = {"mask": "no_self"}
+"""The default where neighbours have other labels: a node's own vector reaches the next layer beside what it attends to,
+and isn't averaged with it. Zhu et al. 2020, H2GCN (arXiv 2006.11468), section 3.1, design D1."""
+# So that few nodes aren't learned by heart from single words.
+_APART_WORDS: Mapping[str, Any] = {**_APART, "input": {"feature_dropout": 0.5}}
 
 
 class _GraphSource(Source):
     edges: bool
+    reach: int
     node_dropout: float
     feature_dropout: float
 
-    def batch(self, encoder: Any, items: Sequence[Any]) -> Batch:
-        batch = Batch.pad([item.vectors for item in items])
-        return Batch(batch.vectors, batch.lengths, mask=edges_mask(items) if self.edges else None)
+    def batch(self, encoder: Any, items: Sequence["_Encoded"]) -> Batch:
+        graphs = [item.graph for item in items]
+        batch = Batch.pad([graph.vectors for graph in graphs])
+        wholes = [item.whole for item in items if item.whole is not None]
+        return Batch(
+            batch.vectors,
+            batch.lengths,
+            mask=edges_mask(graphs) if self.edges else None,
+            relations=self._padded([item.relations for item in items], batch.vectors.shape[1]) if self.reach else None,
+            whole=torch.stack(wholes).float() if wholes else None,
+        )
+
+    @staticmethod
+    def _padded(relations: Sequence[Tensor], longest: int) -> Int64[Tensor, "batch query key"]:
+        padded = torch.zeros(len(relations), longest, longest, dtype=torch.int64)
+        for row, own in zip(padded, relations, strict=True):
+            row[: len(own), : len(own)] = own
+        return padded
+
+    def _encoded(self, graph: Graph, whole: Tensor | None, argument: str) -> "_Encoded":
+        """The graph with loops and, with `reach`, with the relations of its nodes, which are also counted."""
+        if not self.reach:
+            return _Encoded(graph.with_loops(), torch.zeros(0, 0), whole)
+        if len(graph) > _MOST_RELATED:
+            raise ArgumentError(
+                f"`{argument}` must be a {self.source_noun} of {_MOST_RELATED:,} {self.noun}s at most, as pairs are "
+                f"encoded by distance, but has {len(graph):,}. Cut it into parts, or train a model of `reach` 0."
+            )
+        relations = graph.relations(self.reach)
+        # The number of nodes in each relation, because attention computes a mean and can't count equal nodes.
+        counts = torch.zeros(len(graph), self.relations).scatter_add_(1, relations, torch.ones(relations.shape)).log1p()
+        graph = dataclasses.replace(graph, vectors=torch.cat([graph.vectors, counts], dim=1))
+        # One byte for each pair, because all graphs are kept in memory.
+        return _Encoded(graph.with_loops(), relations.to(torch.uint8), whole)
 
     def embedding(self, encoder: Any, width: int) -> nn.Module:
         return VectorEmbedding(
@@ -66,6 +123,11 @@ class Graphs(_GraphSource):
 
     Args:
         edges: whether a node attends only to itself and along the edges that lead to it; else to all nodes.
+        reach: the largest distance in edges at which pairs of nodes are distinguished, for graphs of 4,000 nodes at
+            most. Each distance has a bias on the attention scores, and the number of nodes at each is appended to the
+            features. Edges of all kinds are alike. 0: none.
+        counts: whether the network also reads counts of the whole graph (`inputs.graph_counts`), beside what it attends
+            to: attention computes means, and can't count.
         normalise: whether the features of a node are divided by the sum of their absolute values, so that the number of
             its features has no effect.
         standardise: whether each feature is then standardised by its mean and standard deviation in training.
@@ -96,6 +158,8 @@ class Graphs(_GraphSource):
     }
 
     edges: bool = boolean(True)
+    reach: int = integer(0, 0, 64)
+    counts: bool = boolean(False)
     normalise: bool = boolean(False)
     standardise: bool = boolean(True)
     node_dropout: float = fraction(0.0)
@@ -104,6 +168,28 @@ class Graphs(_GraphSource):
     @classmethod
     def suits(cls, source: Any) -> int:
         return 3 if isinstance(source, Graph) else 0
+
+    @classmethod
+    def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        longest = max((len(source) for source, _ in pairs if isinstance(source, Graph)), default=0)
+        # All pairs of nodes would take too much memory and time.
+        return {"edges": True, "reach": 0} if longest > _MOST_PAIRED else {}
+
+    @classmethod
+    def fitted_recipe(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        alike = _alike(homophily(_node_labels(pairs)))
+        words = all(_counts_words(source) for source, _ in pairs)
+        if alike is False:
+            return _APART_WORDS if words else _APART
+        return _AVERAGED if alike and words else {}
+
+    def target_warnings(self, pairs: Sequence[tuple[Any, Any]]) -> Iterator[str]:
+        found = homophily(_node_labels(pairs))
+        if _alike(found) is False:
+            yield (
+                f"Of {found.pairs:,} pairs of neighbours in training, {100 * found.share:.0f} % have the same label, "
+                f"and {100 * found.chance:.0f} % would by chance: a node's neighbours may say little about it."
+            )
 
     def fit(self, sources: Iterable[Graph]) -> "GraphEncoder":
         graphs = [_graph(source) for source in sources]
@@ -116,14 +202,24 @@ class Graphs(_GraphSource):
         vectors = [self._vectors(graph) for graph in graphs]
         width = vectors[0].shape[1] if vectors else 0
         standard = Standardise.fit(vectors) if self.standardise else Standardise((0.0,) * width, (1.0,) * width)
-        return GraphEncoder(standard, next(iter(encoders), None))
+        # Not of the vectors as they are encoded: standardised ones sum up to almost nothing.
+        counts = Standardise.fit([graph_counts(graph)[None] for graph in graphs]) if self.counts else None
+        return GraphEncoder(standard, next(iter(encoders), None), counts)
 
     def encoder(self, saved: Any) -> "GraphEncoder":
         return GraphEncoder.from_json(saved)
 
-    def item(self, encoder: "GraphEncoder", source: Graph | str | Path) -> Graph:
+    @property
+    def relations(self) -> int:
+        return self.reach + 2 if self.reach else 0
+
+    def whole_size(self, encoder: "GraphEncoder") -> int:
+        return 0 if encoder.counts is None else encoder.counts.width
+
+    def item(self, encoder: "GraphEncoder", source: Graph | str | Path) -> "_Encoded":
         graph = encoder.graph(source)
-        return dataclasses.replace(graph, vectors=encoder.standard.apply(self._vectors(graph))).with_loops()
+        vectors = encoder.standard.apply(self._vectors(graph))
+        return self._encoded(dataclasses.replace(graph, vectors=vectors, kinds=None), encoder.whole(graph), "source")
 
     def names(self, encoder: "GraphEncoder", source: Graph | str | Path) -> list[str]:
         return list(encoder.graph(source).names)
@@ -154,12 +250,16 @@ class GraphEncoder(Saved):
     Args:
         standard: the mean and the standard deviation of each feature in training.
         profiles: encodes profiles as vectors; None if the graphs in training had no profiles.
+        counts: the mean and the standard deviation of each count of a graph (`inputs.graph_counts`) in training; None
+            if they aren't read.
     """
 
     json_name: ClassVar[str] = "graphs"
+    json_defaults: ClassVar[bool] = True
 
     standard: Standardise
     profiles: ProfileEncoder | None = None
+    counts: Standardise | None = None
 
     def __post_init__(self) -> None:
         if self.profiles is not None and self.profiles.width != self.width:
@@ -171,6 +271,13 @@ class GraphEncoder(Saved):
     def width(self) -> int:
         """The number of features of a node."""
         return self.standard.width
+
+    def whole(self, graph: Graph) -> Float[Tensor, " count"] | None:
+        """The standardised counts of a graph; None if they aren't read."""
+        if self.counts is None:
+            return None
+        # Clipped, so that a graph much larger than those in training doesn't decide by its size alone.
+        return self.counts.apply(graph_counts(graph)[None])[0].clamp(-_FAR, _FAR)
 
     def graph(self, source: Any) -> Graph:
         """The graph of a source, which may be a graph or a folder.
@@ -210,6 +317,8 @@ class Molecules(_GraphSource):
         reach: the largest distance in bonds at which pairs of atoms are distinguished: neighbours by the type of their
             bond, others by their distance. Each relation has a bias on the attention scores, and the number of atoms in
             each relation is appended to the features. 0: none.
+        fingerprint: the size of the fingerprint (`inputs.fingerprint`) that the network also reads of the whole
+            molecule, beside what it attends to; 0: none.
         node_dropout: the probability that an atom is replaced by zeros in training.
         feature_dropout: the probability of dropout for single features.
 
@@ -251,6 +360,7 @@ class Molecules(_GraphSource):
     descriptors: bool = boolean(False)
     edges: bool = boolean(True)
     reach: int = integer(0, 0, 64)
+    fingerprint: int = integer(0, 0, 65536)
     node_dropout: float = fraction(0.0)
     feature_dropout: float = fraction(0.0)
 
@@ -269,31 +379,12 @@ class Molecules(_GraphSource):
     def encoder(self, saved: Any) -> MoleculeAtoms:
         return MoleculeAtoms.from_json(saved)
 
-    def item(self, encoder: MoleculeAtoms, source: str) -> "_Related":
-        graph = encoder.graph(source)
-        if not self.reach:
-            return _Related(graph.with_loops(), torch.zeros(0, 0))
-        if len(graph) > _MOST_RELATED:
-            raise ArgumentError(
-                f"`smiles` must be a molecule of {_MOST_RELATED:,} atoms at most, as pairs are encoded by distance, "
-                f"but has {len(graph):,}. Cut it into parts, or train a model of `reach` 0."
-            )
-        relations = graph.relations(self.reach)
-        # The number of bonds of each type, because attention computes a mean and can't count equal atoms.
-        counts = torch.zeros(len(graph), self.relations).scatter_add_(1, relations, torch.ones(relations.shape)).log1p()
-        graph = dataclasses.replace(graph, vectors=torch.cat([graph.vectors, counts], dim=1))
-        # One byte for each pair, because all molecules are kept in memory.
-        return _Related(graph.with_loops(), relations.to(torch.uint8))
+    def whole_size(self, encoder: MoleculeAtoms) -> int:
+        return self.fingerprint
 
-    def batch(self, encoder: MoleculeAtoms, items: Sequence["_Related"]) -> Batch:
-        batch = super().batch(encoder, [item.graph for item in items])
-        if not self.reach:
-            return batch
-        longest = batch.vectors.shape[1]
-        relations = torch.zeros(len(items), longest, longest, dtype=torch.int64)
-        for row, item in zip(relations, items, strict=True):
-            row[: len(item), : len(item)] = item.relations
-        return dataclasses.replace(batch, relations=relations)
+    def item(self, encoder: MoleculeAtoms, source: str) -> "_Encoded":
+        whole = fingerprint(source, self.fingerprint).to(torch.uint8) if self.fingerprint else None
+        return self._encoded(encoder.graph(source), whole, "smiles")
 
     def names(self, encoder: MoleculeAtoms, source: str) -> list[str]:
         return list(encoder.graph(source).names)
@@ -311,14 +402,45 @@ class Molecules(_GraphSource):
 
 
 @dataclass(frozen=True, eq=False)
-class _Related:
-    """An encoded molecule, and the relations of its atoms if `reach` isn't 0."""
+class _Encoded:
+    """An encoded graph, the relations of its nodes if `reach` isn't 0, and features of the whole if there are any."""
 
     graph: Graph
     relations: Tensor
+    whole: Tensor | None
 
     def __len__(self) -> int:
         return len(self.graph)
+
+
+def _node_labels(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Graph, Sequence[str | None]]]:
+    """The graphs whose nodes have labels; other targets are those of a whole graph, or numbers."""
+    return [
+        (source, labels)
+        for source, labels in pairs
+        if isinstance(source, Graph)
+        and isinstance(labels, list | tuple)
+        and len(labels) == len(source)
+        and any(isinstance(label, str) for label in labels)
+    ]
+
+
+def _alike(found: Homophily) -> bool | None:
+    """Whether most neighbours have the same label; None: too few are known to say."""
+    if not found.pairs:
+        return None
+    low, high = wilson(found.share, found.pairs)
+    if found.share >= _ALIKE:
+        return True if low > found.chance else None
+    return False if high < _ALIKE else None
+
+
+def _counts_words(source: Any) -> bool:
+    """Whether the vectors of a graph are counts of words, or the like: wide, and mostly zeros."""
+    if not isinstance(source, Graph) or source.vectors.shape[1] < _WIDE:
+        return False
+    vectors = source.vectors
+    return bool((vectors >= 0).all()) and bool((vectors != 0).float().mean() < _FILLED)
 
 
 def _graph(source: Any) -> Graph:

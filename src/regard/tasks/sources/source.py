@@ -1,6 +1,6 @@
 """The base of the kinds of sources: settings, an encoder, encoded sources, batches, and an embedding."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
@@ -69,6 +69,15 @@ class Source(Settings):
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
         """The settings of this kind in a default recipe that follow from the training examples."""
         return {}
+
+    @classmethod
+    def fitted_recipe(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        """The other settings of a default recipe that follow from the training examples, as in `defaults`."""
+        return {}
+
+    def target_warnings(self, pairs: Sequence[tuple[Any, Any]]) -> Iterator[str]:
+        """What the training targets show that users should know of, as sentences."""
+        yield from ()
 
     def fit(self, sources: Iterable[Any]) -> Any:
         """Make the encoder from the training sources."""
@@ -178,6 +187,10 @@ class Source(Settings):
     @property
     def relations(self) -> int:
         """The number of relations between items that a batch distinguishes; 0 if it has none."""
+        return 0
+
+    def whole_size(self, encoder: Any) -> int:
+        """The number of features of a whole source (`Batch.whole`) that the network reads beside its items."""
         return 0
 
     def names(self, encoder: Any, source: Any) -> list[str]:

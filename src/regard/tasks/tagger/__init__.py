@@ -87,9 +87,11 @@ class _Tagger(Task):
         return list((short or sentences)[0][:9]) if sentences else None
 
     def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:
+        from regard.tasks.examples import as_pairs
         from regard.tasks.judging.model_warnings import label_warnings
 
-        return label_warnings(model, splits, scores)
+        yield from label_warnings(model, splits, scores)
+        yield from model.recipe.input.target_warnings(as_pairs(splits["train"]))
 
     def baseline(self, model: Any) -> "Baseline | None":
         from regard.tasks.baselines.items import ItemBaseline
