@@ -16,6 +16,7 @@ from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.evaluation import evaluate_texts
 from regard.tasks.seq2seq.generation import Search, generated, text_of
+from regard.tasks.seq2seq.hallucination import Hallucination
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
 from regard.tasks.seq2seq.model import Seq2SeqModel, check_texts, grouped
 from regard.tasks.seq2seq.target import TextTarget
@@ -109,6 +110,11 @@ class Seq2SeqData(PairsData):
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
         pairs = super().checked(examples, argument)
         check_texts(pairs, argument)
+        if self.recipe.task.hallucination and self.recipe.input.kind != "texts":
+            raise ArgumentError(
+                f"`task.hallucination` must be 0 for {self.recipe.input.kind}, as only a text shares something with "
+                f"its target, but is {self.recipe.task.hallucination}."
+            )
         if not any(target for _, target in pairs):
             raise ArgumentError(f"`{argument}` must have a target that isn't an empty text, but all are.")
         return pairs
@@ -118,19 +124,31 @@ class Seq2SeqData(PairsData):
         encoder = source.fit([each for each, _ in self.examples])
         items = [source.training_item(encoder, each) for each, _ in self.examples]
         text = TextTarget.fit(
-            [each for _, each in self.examples], task.vocabulary, task.size, source_items=sum(map(len, items))
+            [each for _, each in self.examples],
+            task.vocabulary,
+            task.size,
+            source_items=sum(map(len, items)),
+            beside=[each for each, _ in self.examples if isinstance(each, str)] if task.copying else (),
         )
         sampled = spread(grouped(self.dev), task.judged)
 
-        def dataset(items: list[Any], texts: list[str], name: str) -> TextDataset:
-            wanted = [(torch.tensor(text.vocabulary.encode(each), dtype=torch.int64),) for each in texts]
-            return filled(TextDataset(source, encoder, items, wanted), name)
+        def encoded(each: str) -> tuple[Tensor]:
+            return (torch.tensor(text.vocabulary.encode(each), dtype=torch.int64),)
+
+        def dataset(items: list[Any], texts: list[str], name: str, make: Any = None) -> TextDataset:
+            return filled(TextDataset(source, encoder, items, [*map(encoded, texts)], make), name)
+
+        def make(example: int) -> tuple[Any, tuple[Tensor]] | None:
+            made = hallucination.pair(example)
+            return None if made is None else (source.training_item(encoder, made[0]), encoded(made[1]))
+
+        hallucination = Hallucination(self.examples, task.hallucination) if task.hallucination else None
 
         dev = [(item, right) for each, right in sampled if len(item := source.item(encoder, each))]
         return Seq2SeqObjective(
             encoder_decoder(self.recipe, encoder, text),
             self.recipe,
-            dataset(items, [each for _, each in self.examples], "examples"),
+            dataset(items, [each for _, each in self.examples], "examples", hallucination and make),
             # If there are several right texts, the loss is that of the first.
             dataset([item for item, _ in dev], [right[0] for _, right in dev], "dev"),
             text,
@@ -144,11 +162,26 @@ class Seq2SeqData(PairsData):
 
 
 class TextDataset(Dataset):
-    """Examples with texts as targets, encoded as ids. The length of an example is that of its source or its text."""
+    """Examples with texts as targets, encoded as ids. The length of an example is that of its source or its text.
 
-    def __init__(self, source: Any, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor]]):
+    Args:
+        source, encoder, items, wanted: as in `Dataset`.
+        make: makes an example anew whenever it is in a batch, of its place in `items`; None where it stays as it is.
+    """
+
+    def __init__(
+        self, source: Any, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor]], make: Any = None
+    ):
         super().__init__(source, encoder, items, wanted)
+        self._make, self._places = make, [place for place, item in enumerate(items) if len(item)]
         self.lengths = [max(length, len(ids) + 1) for length, (ids,) in zip(self.lengths, self._wanted, strict=True)]
 
     def batch(self, members: Sequence[int]) -> TrainingBatch:
-        return self._batch(members, lambda ids: pad_sequence(ids, batch_first=True, padding_value=-1))
+        examples = [self._example(member) for member in members]
+        batch = self._source.batch(self.encoder, [item for item, _ in examples])
+        ids = pad_sequence([ids for _, (ids,) in examples], batch_first=True, padding_value=-1)
+        return TrainingBatch(batch, (ids,))
+
+    def _example(self, member: int) -> tuple[Any, tuple[Tensor, ...]]:
+        made = None if self._make is None else self._make(self._places[member])
+        return (self._items[member], self._wanted[member]) if made is None else made
