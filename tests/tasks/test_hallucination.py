@@ -1,4 +1,4 @@
-"""Training pairs that are made of others: what is exchanged, what stays, and that a model learns from them."""
+"""Training pairs that are made of others: what is exchanged, joined or played faster, and what stays."""
 
 import dataclasses
 
@@ -8,6 +8,7 @@ import torch
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
 from regard.inputs import Sound
+from regard.inputs.sound.sound_augmentation import with_random_speed
 from regard.tasks.seq2seq.data import Seq2SeqData
 from regard.tasks.seq2seq.hallucination import Hallucination, common_part, mean_common
 
@@ -109,3 +110,50 @@ def test_only_texts_and_rnns_with_attention_copy():
         task = dataclasses.replace(recipe.task, **without)
         with pytest.raises(ArgumentError, match=r"`task\.(copying|hallucination)` must be .* for speech"):
             Seq2SeqData(dataclasses.replace(recipe, task=task), [(SOUND, "a")], [(SOUND, "a")], None).objective()
+
+
+@pytest.mark.parametrize(("texts", "both"), [(["12", "3"], "3"), (["one two", "six"], " six")])
+@pytest.mark.parametrize("augmented", [False, True])
+def test_joined_recordings_have_both_texts(texts, both, augmented):
+    task = {"kind": "seq2seq", "vocabulary": "characters", "joining": 0.5}
+    source = {"kind": "speech", "together": 2, "normalise": False, "speed": 0.2 if augmented else 0.0}
+    sounds = [Sound(torch.rand(1, 1600), 8000), Sound(torch.rand(1, 800), 8000)]
+    pairs = [*zip(sounds, texts, strict=True)]
+    objective = Seq2SeqData(Recipe(task=task, input=source), pairs, pairs, None).objective()
+    torch.manual_seed(1)
+    lengths = {}
+    for _ in range(60):
+        batch = objective.dataset.batch([0])
+        text = objective.text.vocabulary.decode(batch.targets[0][0].tolist())
+        lengths.setdefault(text, []).append(int(batch.sources.lengths[0]))
+    assert lengths.keys() == {texts[0], texts[0] + both, texts[0] + both[: len(both) - len(texts[1])] + texts[0]}
+    alone, joined = lengths[texts[0]], lengths[texts[0] + both]
+    assert 15 < len(alone) < 45
+    if augmented:
+        # 20 frames at 1 / 1.2 to 1.2 times the speed, two in an item.
+        assert {*alone} == {9, 10, 11, 12}
+        assert min(joined) >= 12
+    else:
+        assert ({*alone}, {*joined}) == ({10}, {15})
+    dev = objective.dev.batch([0])
+    assert (int(dev.sources.lengths[0]), dev.targets[0].shape[1]) == (10, len(texts[0]))
+
+
+def test_only_recordings_are_joined():
+    recipe = dataclasses.replace(RECIPE, task={**RECIPE.to_json()["task"], "joining": 0.1})
+    with pytest.raises(ArgumentError, match=r"`task.joining` must be 0 for texts, as only recordings are joined"):
+        Seq2SeqData(recipe, PAIRS, PAIRS, None)
+
+
+def test_a_recording_is_played_faster_or_slower_to_its_end():
+    torch.manual_seed(0)
+    frames = torch.arange(50.0).unsqueeze(1)
+    counts = []
+    for _ in range(200):
+        played = with_random_speed(frames, 0.4)
+        counts.append(len(played))
+        assert (played[0].item(), played[-1].item()) == (0, 49)
+        assert (played.diff(dim=0) > 0).all()
+    assert round(50 / 1.4) <= min(counts) < 40
+    assert 65 < max(counts) <= round(50 * 1.4)
+    assert len(with_random_speed(frames[:1], 0.4)) == 1

@@ -73,7 +73,7 @@ class CopyHead(nn.Module):
         super().__init__()
         self.query, self.key = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
         self.gate = nn.Linear(width, 1)
-        self.context = nn.Parameter(torch.ones(_CONTEXT))
+        self.context = nn.Parameter(torch.full((_CONTEXT,), 2.0))
         # The vocabularies determine it: it isn't saved.
         self.register_buffer("ids", ids, persistent=False)
 
@@ -119,13 +119,12 @@ class CopyHead(nn.Module):
         """How well what precedes each item agrees with what was written last."""
         written = torch.cat([copyable.written, inputs], dim=1)
         before = nn.functional.pad(nn.functional.pad(copyable.ids, (1, 0), value=START), (_CONTEXT - 1, 0))
-        same, found = None, 0.0
-        for distance, weight in enumerate(self.context):
-            at = _CONTEXT - distance
-            # (batch target 1) == (batch 1 length)
-            equal = written[:, at : at + inputs.shape[1]].unsqueeze(2) == (
-                before[:, at - 1 : at - 1 + copyable.ids.shape[1]].unsqueeze(1)
-            )
-            same = equal if same is None else same & equal
-            found = found + weight * same
-        return found
+        places = range(_CONTEXT, 0, -1)
+        # (batch target 1) == (batch 1 length), from the last id on
+        equal = [
+            written[:, at : at + inputs.shape[1]].unsqueeze(2)
+            == before[:, at - 1 : at - 1 + copyable.ids.shape[1]].unsqueeze(1)
+            for at in places
+        ]
+        agreeing = torch.stack(equal).to(self.context.dtype).cumprod(0)
+        return (self.context.view(-1, 1, 1, 1) * agreeing).sum(0)

@@ -1,6 +1,6 @@
 """Training data of seq2seq models, sources with the texts to write, and what is learned from them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -26,6 +26,10 @@ from regard.tasks.training.objective import DevScore, Loss, Objective, Term
 from regard.tasks.training.pairs_data import PairsData, filled
 
 __all__ = ["Seq2SeqData", "Seq2SeqObjective", "TextDataset"]
+
+
+Made = tuple[Any, tuple[Tensor]]
+"""A training example that was made of others: its item and its target."""
 
 
 class Seq2SeqObjective(Objective):
@@ -110,11 +114,14 @@ class Seq2SeqData(PairsData):
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
         pairs = super().checked(examples, argument)
         check_texts(pairs, argument)
-        if self.recipe.task.hallucination and self.recipe.input.kind != "texts":
-            raise ArgumentError(
-                f"`task.hallucination` must be 0 for {self.recipe.input.kind}, as only a text shares something with "
-                f"its target, but is {self.recipe.task.hallucination}."
-            )
+        for name, kind, why in (
+            ("hallucination", "texts", "only a text shares something with its target"),
+            ("joining", "speech", "only recordings are joined"),
+        ):
+            if (probability := getattr(self.recipe.task, name)) and self.recipe.input.kind != kind:
+                raise ArgumentError(
+                    f"`task.{name}` must be 0 for {self.recipe.input.kind}, as {why}, but is {probability}."
+                )
         if not any(target for _, target in pairs):
             raise ArgumentError(f"`{argument}` must have a target that isn't an empty text, but all are.")
         return pairs
@@ -138,22 +145,43 @@ class Seq2SeqData(PairsData):
         def dataset(items: list[Any], texts: list[str], name: str, make: Any = None) -> TextDataset:
             return filled(TextDataset(source, encoder, items, [*map(encoded, texts)], make), name)
 
-        def make(example: int) -> tuple[Any, tuple[Tensor]] | None:
-            made = hallucination.pair(example)
-            return None if made is None else (source.training_item(encoder, made[0]), encoded(made[1]))
-
-        hallucination = Hallucination(self.examples, task.hallucination) if task.hallucination else None
-
         dev = [(item, right) for each, right in sampled if len(item := source.item(encoder, each))]
         return Seq2SeqObjective(
             encoder_decoder(self.recipe, encoder, text),
             self.recipe,
-            dataset(items, [each for _, each in self.examples], "examples", hallucination and make),
+            dataset(items, [each for _, each in self.examples], "examples", self._make(encoder, items, encoded)),
             # If there are several right texts, the loss is that of the first.
             dataset([item for item, _ in dev], [right[0] for _, right in dev], "dev"),
             text,
             dev,
         )
+
+    def _make(
+        self, encoder: Any, items: Sequence[Any], encoded: Callable[[str], tuple[Tensor]]
+    ) -> Callable[[int], Made | None] | None:
+        """What makes a training example of others, of its place; None if the recipe asks for nothing of the kind."""
+        source, task = self.recipe.input, self.recipe.task
+
+        if task.hallucination:
+            hallucination = Hallucination(self.examples, task.hallucination)
+
+            def hallucinated(example: int) -> Made | None:
+                made = hallucination.pair(example)
+                return None if made is None else (source.training_item(encoder, made[0]), encoded(made[1]))
+
+            return hallucinated
+        if task.joining:
+            separator = " " if any(" " in text for _, text in self.examples) else ""
+
+            def joined(example: int) -> Made | None:
+                if float(torch.rand((), device="cpu")) >= task.joining:
+                    return None
+                other = int(torch.randint(len(items), (), device="cpu"))
+                both = separator.join(self.examples[each][1] for each in (example, other))
+                return source.joined(items[example], items[other]), encoded(both)
+
+            return joined
+        return None
 
     def model(self, objective: Seq2SeqObjective, about: dict[str, Any], name: str) -> Seq2SeqModel:
         return Seq2SeqModel(

@@ -21,6 +21,7 @@ _SAMPLE = 300
 _COPIED = 0.3
 _MOSTLY_COPIED = 0.5
 _FEW_PAIRS = 5000
+_FEW_RECORDINGS = 1000
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Seq2SeqSettings(Settings):
             Generation then rescores the texts of the decoder and the CTC head by both (`modules.rescore`). 0: no CTC.
         copying: of "attentive", from texts to texts: whether pieces that are in both vocabularies can be copied from
             the source (`modules.CopyHead`). The vocabulary of the targets then holds the pieces of the sources, too.
+        joining: from recordings: the probability that a training example is joined with another one: their recordings,
+            one after the other, and their texts, with a space between where texts have spaces.
         hallucination: from texts to texts that share much with them: the probability that a training pair is replaced
             by one in which that is exchanged, as in `hallucination.Hallucination`.
         spelling_weight: the weight of the CTC head, beside 1 for the decoder, in that rescoring.
@@ -77,6 +80,7 @@ class Seq2SeqSettings(Settings):
     monotonic: float = real(0.0, 0.0)
     copying: bool = boolean(False)
     hallucination: float = fraction(0.0)
+    joining: float = fraction(0.0)
     spelling_weight: float = real(1.0, 0.0)
     beams: int = integer(4, 1, 1000)
     length_penalty: float = real(0.6, 0.0, MOST_LENGTH_PENALTY)
@@ -118,6 +122,11 @@ def fitted_settings(pairs: Sequence[tuple[Any, Any]], input: str) -> dict[str, A
         # A quantile, because a few pairs may be outliers.
         usual = ratios[int(0.995 * (len(ratios) - 1))] if ratios else 0.0
         task["longest"] = round(max(Seq2SeqSettings().longest, 1.5 * usual), 1)
+    if input == "speech":
+        # What is said follows the recording from left to right.
+        task["monotonic"] = 0.3
+        if len(pairs) <= _FEW_RECORDINGS:
+            task["joining"] = 0.3
     return task
 
 
