@@ -15,7 +15,7 @@ SOURCE, VOCABULARY, WIDTH = 7, 6, 8
 COPIED = torch.tensor([0, 0, 0, 5, 3, 0, 0])
 LENGTHS = torch.tensor([5, 2, 0, 1])
 SOURCES = torch.tensor([[3, 4, 3, 5, 4], [4, 6, 3, 3, 3], [3, 3, 3, 3, 3], [5, 3, 4, 3, 4]])
-INPUTS = torch.tensor([[START, 3, 5, 4], [START, 5, 5, 3], [START, 4, 4, 4], [START, 3, 4, 5]])
+INPUTS = torch.tensor([[START, 5, 3, 5], [START, 5, 5, 3], [START, 4, 4, 4], [START, 3, 4, 5]])
 
 
 def make(**changes):

@@ -98,6 +98,7 @@ def test_what_stands_in_its_source_is_copied():
     for pairs, hallucination in ((few, True), (many, False)):
         task = default_recipe(pairs, task="seq2seq").task
         assert (task.vocabulary, task.copying, task.hallucination > 0) == ("characters", True, hallucination)
+        assert default_recipe(pairs, task="seq2seq").layers == 1
     others = [(source, source[::-1].upper()) for source, _ in few]
     task = default_recipe(others, task="seq2seq").task
     assert (task.vocabulary, task.copying, task.hallucination) == ("characters", False, 0)
