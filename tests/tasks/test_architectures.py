@@ -49,6 +49,7 @@ VALUES = {
     "task.values": ("outputs", "states"),
     "task.guide": (None, 0.2),
     "task.monotonic": (0.0, 1.0),
+    "task.copying": (False, True),
     "task.frame_dropout": (0.5, 0.1),
     "task.parts": (5, 2),
 }

@@ -90,6 +90,27 @@ def test_a_text_much_longer_than_its_source_can_be_written():
     assert all(task.longest * len(source) + task.spare > len(target) for source, target in numbers)
 
 
+def test_what_stands_in_its_source_is_copied():
+    few = [
+        (f"{'xyzw'[n % 4]}{n}{'ab' * (n % 3)}lk V;PST", f"{'xyzw'[n % 4]}{n}{'ab' * (n % 3)}lked") for n in range(99)
+    ]
+    many = few * 60
+    for pairs, hallucination in ((few, True), (many, False)):
+        task = default_recipe(pairs, task="seq2seq").task
+        assert (task.vocabulary, task.copying, task.hallucination > 0) == ("characters", True, hallucination)
+        assert default_recipe(pairs, task="seq2seq").layers == 1
+    others = [(source, source[::-1].upper()) for source, _ in few]
+    task = default_recipe(others, task="seq2seq").task
+    assert (task.vocabulary, task.copying, task.hallucination) == ("characters", False, 0)
+    sentences = [("die Katze saß auf der Matte " * 3, f"die Katze saß auf der Matte {n} " * 3) for n in range(99)]
+    assert not default_recipe(sentences, task="seq2seq").task.copying
+
+
+@pytest.mark.parametrize(("text", "measure"), [("{}", "character error rate"), ("a {}", "word error rate")])
+def test_recognition_is_judged_by_parts_of_its_texts(text, measure):
+    assert default_recipe([(SOUND, text.format(n)) for n in range(60)], task="seq2seq").task.measure == measure
+
+
 def test_chinese_texts_are_not_one_word():
     texts = [("这 家 酒店 很 好".replace(" ", ""), "yes"), ("房间 很 脏".replace(" ", ""), "no")] * 20
     recipe = default_recipe(texts)

@@ -51,6 +51,7 @@ if typing.TYPE_CHECKING:
     )
     from regard.modules.projections import Projections
     from regard.modules.pytorch_masks import torch_masks
+    from regard.modules.seq2seq.copying import CopyHead
     from regard.modules.seq2seq.ctc import CTCHead
     from regard.modules.seq2seq.decoder import Decoder, DecoderLayer
     from regard.modules.seq2seq.duration_plan import DurationPlan, DurationPredictor
@@ -86,6 +87,7 @@ __all__ = [
     "ConnectedNetwork",
     "ConvolutionAttention",
     "ConvolutionNetwork",
+    "CopyHead",
     "Decoder",
     "DecoderLayer",
     "DurationPlan",
@@ -169,6 +171,7 @@ lazy.export(
         "pooling": "POOLINGS AttentionPooling ClassVector MaxPooling MeanPooling Pooling SumPooling",
         "projections": "Projections",
         "pytorch_masks": "torch_masks",
+        "seq2seq.copying": "CopyHead",
         "seq2seq.ctc": "CTCHead",
         "seq2seq.decoder": "Decoder DecoderLayer",
         "seq2seq.duration_plan": "DurationPlan DurationPredictor",

@@ -59,6 +59,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         settings = {**settings, **defaults, "input": {**settings["input"], **defaults.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
     settings["input"] |= kind.fitted(pairs)
+    settings |= TASKS[task].adapted(settings["task"])
     return sized(Recipe.from_json(settings), pairs)
 
 
@@ -74,7 +75,7 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     lengths = [len(recipe.input.item(encoder, source)) for source in sources]
     items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
     task = TASKS[recipe.task.kind]
-    batch_items = int(min(recipe.batch_items, max(items / task.batches, 2 * max(lengths), 64)))
+    batch_items = int(min(recipe.batch_items, max(items / task.least_batches(recipe), 2 * max(lengths), 64)))
     updates_per_epoch = max(1.0, items / batch_items)
     epochs = max(recipe.epochs, int(min(task.most_epochs(recipe.input.kind), _UPDATES / updates_per_epoch)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.

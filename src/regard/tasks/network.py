@@ -8,9 +8,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import Batch
+from regard.inputs import Batch, Vocabulary
+from regard.modules import CopyHead
 from regard.modules.dropout import Dropout
 from regard.modules.pooling import POOLINGS, Pooling
+from regard.special_ids import END, PADDING
 from regard.tasks.recipe import Recipe
 
 __all__ = ["Ensemble", "SourceNetwork", "encoder_decoder", "source_network"]
@@ -115,8 +117,14 @@ def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
         target: the target of the task.
 
     Raises:
-        ArgumentError: sources with edges or features of the whole, which the network would ignore.
+        ArgumentError: sources with edges or features of the whole, which the network would ignore; or copying from sources
+            that aren't texts.
     """
+    if getattr(recipe.task, "copying", False) and recipe.input.kind != "texts":
+        raise ArgumentError(
+            f"`task.copying` must be false for {recipe.input.kind}, as only of texts there are pieces to copy, but is "
+            "true."
+        )
     if getattr(recipe.input, "edges", False):
         kind = recipe.task.kind
         raise ArgumentError(
@@ -124,7 +132,19 @@ def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
         )
     if recipe.input.whole_size(encoder):
         raise ArgumentError(_no_whole(recipe))
-    return recipe.architecture.build(recipe.input.embedding(encoder, recipe.width), target)
+    network = recipe.architecture.build(recipe.input.embedding(encoder, recipe.width), target)
+    if getattr(recipe.task, "copying", False):
+        network.copying = CopyHead(recipe.width, _copied_ids(encoder, target.vocabulary))
+    return network
+
+
+def _copied_ids(source: Vocabulary, target: Vocabulary) -> Tensor:
+    """For each id of the source the id of the same piece in the target; `PADDING` if it has none."""
+    known = {target.decode([piece]): piece for piece in range(END + 1, target.size)}
+    # The text of an unknown piece, and of a part of a character.
+    known["\ufffd"] = PADDING
+    ids = [known.get(source.decode([piece]), PADDING) for piece in range(END + 1, source.size)]
+    return torch.tensor([PADDING] * (END + 1) + ids)
 
 
 def _no_whole(recipe: Recipe) -> str:

@@ -155,6 +155,14 @@ class Task:
         """The settings of a default recipe that depend on the examples."""
         return {}
 
+    def adapted(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The fields of a default recipe that depend on its settings of the task, as `fitted` chose them."""
+        return {}
+
+    def least_batches(self, recipe: Any) -> int:
+        """The least number of batches in an epoch of a default recipe."""
+        return self.batches
+
     def most_epochs(self, source: str) -> int:
         """The largest number of epochs in a default recipe, for a kind of source."""
         return 100

@@ -14,6 +14,7 @@ from regard.modules.cache import Cache
 from regard.modules.guide import Guide
 from regard.modules.projections import Projections
 from regard.modules.recurrence import recur
+from regard.modules.seq2seq.copying import Copyable
 from regard.modules.seq2seq.seq2seq import Memory, Seq2Seq
 
 __all__ = ["AttentionSeq2Seq", "RecurrentSeq2Seq"]
@@ -105,6 +106,7 @@ class _State:
 
     hidden: Tensor
     source: Cache
+    copyable: Copyable | None
     position: int = 0
 
 
@@ -182,7 +184,10 @@ class AttentionSeq2Seq(RecurrentSeq2Seq):
         known = {"inputs": vectors, "states": states}
         if self.read_out is not None:
             known["outputs"] = torch.tanh(self.read_out(states))
-        return replace(memory, keys=known[self.keys], values=known[self.values])
+        memory = replace(memory, keys=known[self.keys], values=known[self.values])
+        if self.copying is None:
+            return memory
+        return replace(memory, copyable=self.copying.copyable(memory, _ids_of(source)))
 
     def forward(self, memory: Memory, inputs: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
         # The attention of a step depends on the state before it, so the steps can't run at once.
@@ -191,18 +196,24 @@ class AttentionSeq2Seq(RecurrentSeq2Seq):
             output, state = self._next(state, vectors)
             outputs.append(output)
         # The scores of a step aren't part of the next state: all are computed at once.
-        return self._scores(torch.cat(outputs, dim=1))
+        return self._scores(torch.cat(outputs, dim=1), state.copyable, inputs)
 
     def start(self, memory: Memory) -> Any:
-        return _State(self._first(memory), _SourceCache(self.attention, memory))
+        if self.copying is not None:
+            memory.part("copyable")
+        return _State(self._first(memory), _SourceCache(self.attention, memory), memory.copyable)
 
     def step(self, state: Any, ids: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocabulary"], Any]:
         output, state = self._next(state, self.dropout(self.target(ids.unsqueeze(1))))
-        return self._scores(output).squeeze(1), state
+        scores = self._scores(output, state.copyable, ids.unsqueeze(1)).squeeze(1)
+        if state.copyable is not None:
+            state = replace(state, copyable=state.copyable.after(ids))
+        return scores, state
 
     def reorder(self, state: Any, indices: Int[Tensor, " picked"]) -> Any:
         state.source.reorder(indices)
-        return replace(state, hidden=state.hidden.index_select(1, indices))
+        copyable = None if state.copyable is None else state.copyable.select(indices)
+        return replace(state, hidden=state.hidden.index_select(1, indices), copyable=copyable)
 
     def _next(self, state: _State, vectors: Tensor) -> tuple[Tensor, _State]:
         """One step with an embedded id, (batch 1 width): the outputs of RNN and attention, and the new state."""
@@ -211,11 +222,13 @@ class AttentionSeq2Seq(RecurrentSeq2Seq):
             mask = self.guide.mask(state.position, 1, state.source.lengths)
         attended = self.attention(state.hidden[-1].unsqueeze(1), cache=state.source, mask=mask)
         states, hidden = self.decoder(torch.cat([vectors, attended], dim=2), state.hidden)
-        return torch.cat([states, attended], dim=2), _State(hidden, state.source, state.position + 1)
+        return torch.cat([states, attended], dim=2), replace(state, hidden=hidden, position=state.position + 1)
 
-    def _scores(self, outputs: Tensor) -> Tensor:
-        """The scores of the concatenated outputs of RNN and attention."""
-        return self._score(self.dropout(torch.tanh(self.join(outputs))))
+    def _scores(self, outputs: Tensor, copyable: Copyable | None, inputs: Tensor) -> Tensor:
+        """The scores of the concatenated outputs of RNN and attention, after these ids."""
+        vectors = self.dropout(torch.tanh(self.join(outputs)))
+        scores = self._score(vectors)
+        return scores if copyable is None else self.copying(vectors, scores, copyable, inputs)
 
 
 class _SourceCache(Cache):
@@ -231,6 +244,21 @@ class _SourceCache(Cache):
         )
         self._key, self._value = key, value
         self.length, self.lengths, self.sealed = key.shape[2], memory.lengths, True
+
+
+def _ids_of(source: Tensor) -> Tensor:
+    """The ids (batch, length) of sources of one id for each item, as texts are.
+
+    Raises:
+        ArgumentError: they have another shape.
+    """
+    ids = source.squeeze(2) if source.dim() == 3 and source.shape[2] == 1 else source
+    if ids.dim() != 2 or ids.is_floating_point():
+        raise ArgumentError(
+            f"`source` must be ids for a model that copies, (batch, length), but is {source.dtype} of shape "
+            f"{tuple(source.shape)}."
+        )
+    return ids
 
 
 _OF_SOURCE = ("inputs", "states", "outputs")

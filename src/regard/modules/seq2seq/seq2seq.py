@@ -29,6 +29,7 @@ class Memory:
         keys: (batch, length, width) the keys of the decoder's attention.
         values: (batch, length, width) the values of the decoder's attention.
         duration_plan: the duration plan of a model that predicts one.
+        copyable: the `Copyable` of a model that copies.
     """
 
     lengths: Tensor
@@ -36,9 +37,10 @@ class Memory:
     keys: Tensor | None = None
     values: Tensor | None = None
     duration_plan: DurationPlan | None = None
+    copyable: Any = None
 
-    def part(self, name: str) -> Tensor:
-        """The vector, the keys or the values, for a decoder that requires them.
+    def part(self, name: str) -> Any:
+        """The vector, the keys, the values or what can be copied, for a decoder that requires them.
 
         Raises:
             ArgumentError: they are missing, because another kind of model encoded the sources.
@@ -114,6 +116,7 @@ class Seq2Seq(nn.Module):
 
     Attributes:
         spelling: the `CTCHead` on the encoded source, or None. Saved weights have this name as their prefix.
+        copying: likewise the `CopyHead` of a model that copies (`AttentionSeq2Seq` can), or None.
 
     Source: the notes, 001, the third kind of output; tied: Press & Wolf 2017 (arXiv 1608.05859).
     """
@@ -125,6 +128,7 @@ class Seq2Seq(nn.Module):
         self.output = None if tied else nn.Linear(width, vocabulary)
         self.dropout = Dropout(dropout)
         self.spelling: Any = None
+        self.copying: Any = None
 
     @property
     def vocabulary(self) -> int:

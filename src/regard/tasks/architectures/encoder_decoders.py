@@ -19,6 +19,7 @@ class Transformer(WithSelfAttention, EncoderDecoder):
 
     name: ClassVar[str] = "transformer"
     summary: ClassVar[str] = "Self-attention and attention to the source, and nothing recurrent"
+    fixed: ClassVar[Fixed] = {"task.copying": (False, "only generates")}
 
     hidden: int
     decoder_layers: int = of_task()
@@ -66,6 +67,7 @@ class Attentive(EncoderDecoder):
     values: str = of_task()
     guide: float | None = of_task()
     monotonic: float = of_task()
+    copying: bool = of_task()
 
     def build(self, embedding: nn.Module, target: Any) -> "modules.Seq2Seq":
         network = modules.AttentionSeq2Seq(
@@ -100,6 +102,7 @@ class Recurrent(EncoderDecoder):
         "approximation": ("none", "has no attention"),
         "task.guide": (None, "keeps one vector of a source"),
         "task.monotonic": (0, "keeps one vector of a source"),
+        "task.copying": (False, "keeps one vector of a source"),
     }
 
     tied: bool = of_task()

@@ -1,6 +1,6 @@
 """Training data of seq2seq models, sources with the texts to write, and what is learned from them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from regard.tasks.network import encoder_decoder
 from regard.tasks.recipe import Recipe
 from regard.tasks.seq2seq.evaluation import evaluate_texts
 from regard.tasks.seq2seq.generation import Search, generated, text_of
+from regard.tasks.seq2seq.hallucination import Hallucination
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
 from regard.tasks.seq2seq.model import Seq2SeqModel, check_texts, grouped
 from regard.tasks.seq2seq.target import TextTarget
@@ -25,6 +26,10 @@ from regard.tasks.training.objective import DevScore, Loss, Objective, Term
 from regard.tasks.training.pairs_data import PairsData, filled
 
 __all__ = ["Seq2SeqData", "Seq2SeqObjective", "TextDataset"]
+
+
+Made = tuple[Any, tuple[Tensor]]
+"""A training example that was made of others: its item and its target."""
 
 
 class Seq2SeqObjective(Objective):
@@ -109,6 +114,14 @@ class Seq2SeqData(PairsData):
     def checked(self, examples: Iterable[Any], argument: str) -> list[Pair]:
         pairs = super().checked(examples, argument)
         check_texts(pairs, argument)
+        for name, kind, why in (
+            ("hallucination", "texts", "only a text shares something with its target"),
+            ("joining", "speech", "only recordings are joined"),
+        ):
+            if (probability := getattr(self.recipe.task, name)) and self.recipe.input.kind != kind:
+                raise ArgumentError(
+                    f"`task.{name}` must be 0 for {self.recipe.input.kind}, as {why}, but is {probability}."
+                )
         if not any(target for _, target in pairs):
             raise ArgumentError(f"`{argument}` must have a target that isn't an empty text, but all are.")
         return pairs
@@ -118,24 +131,57 @@ class Seq2SeqData(PairsData):
         encoder = source.fit([each for each, _ in self.examples])
         items = [source.training_item(encoder, each) for each, _ in self.examples]
         text = TextTarget.fit(
-            [each for _, each in self.examples], task.vocabulary, task.size, source_items=sum(map(len, items))
+            [each for _, each in self.examples],
+            task.vocabulary,
+            task.size,
+            source_items=sum(map(len, items)),
+            beside=[each for each, _ in self.examples if isinstance(each, str)] if task.copying else (),
         )
         sampled = spread(grouped(self.dev), task.judged)
 
-        def dataset(items: list[Any], texts: list[str], name: str) -> TextDataset:
-            wanted = [(torch.tensor(text.vocabulary.encode(each), dtype=torch.int64),) for each in texts]
-            return filled(TextDataset(source, encoder, items, wanted), name)
+        def encoded(each: str) -> tuple[Tensor]:
+            return (torch.tensor(text.vocabulary.encode(each), dtype=torch.int64),)
+
+        def dataset(items: list[Any], texts: list[str], name: str, make: Any = None) -> TextDataset:
+            return filled(TextDataset(source, encoder, items, [*map(encoded, texts)], make), name)
 
         dev = [(item, right) for each, right in sampled if len(item := source.item(encoder, each))]
         return Seq2SeqObjective(
             encoder_decoder(self.recipe, encoder, text),
             self.recipe,
-            dataset(items, [each for _, each in self.examples], "examples"),
+            dataset(items, [each for _, each in self.examples], "examples", self._make(encoder, items, encoded)),
             # If there are several right texts, the loss is that of the first.
             dataset([item for item, _ in dev], [right[0] for _, right in dev], "dev"),
             text,
             dev,
         )
+
+    def _make(
+        self, encoder: Any, items: Sequence[Any], encoded: Callable[[str], tuple[Tensor]]
+    ) -> Callable[[int], Made | None] | None:
+        """What makes a training example of others, of its place; None if the recipe asks for nothing of the kind."""
+        source, task = self.recipe.input, self.recipe.task
+
+        if task.hallucination:
+            hallucination = Hallucination(self.examples, task.hallucination)
+
+            def hallucinated(example: int) -> Made | None:
+                made = hallucination.pair(example)
+                return None if made is None else (source.training_item(encoder, made[0]), encoded(made[1]))
+
+            return hallucinated
+        if task.joining:
+            separator = " " if any(" " in text for _, text in self.examples) else ""
+
+            def joined(example: int) -> Made | None:
+                if float(torch.rand((), device="cpu")) >= task.joining:
+                    return None
+                other = int(torch.randint(len(items), (), device="cpu"))
+                both = separator.join(self.examples[each][1] for each in (example, other))
+                return source.joined(items[example], items[other]), encoded(both)
+
+            return joined
+        return None
 
     def model(self, objective: Seq2SeqObjective, about: dict[str, Any], name: str) -> Seq2SeqModel:
         return Seq2SeqModel(
@@ -144,11 +190,26 @@ class Seq2SeqData(PairsData):
 
 
 class TextDataset(Dataset):
-    """Examples with texts as targets, encoded as ids. The length of an example is that of its source or its text."""
+    """Examples with texts as targets, encoded as ids. The length of an example is that of its source or its text.
 
-    def __init__(self, source: Any, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor]]):
+    Args:
+        source, encoder, items, wanted: as in `Dataset`.
+        make: makes an example anew whenever it is in a batch, of its place in `items`; None where it stays as it is.
+    """
+
+    def __init__(
+        self, source: Any, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor]], make: Any = None
+    ):
         super().__init__(source, encoder, items, wanted)
+        self._make, self._places = make, [place for place, item in enumerate(items) if len(item)]
         self.lengths = [max(length, len(ids) + 1) for length, (ids,) in zip(self.lengths, self._wanted, strict=True)]
 
     def batch(self, members: Sequence[int]) -> TrainingBatch:
-        return self._batch(members, lambda ids: pad_sequence(ids, batch_first=True, padding_value=-1))
+        examples = [self._example(member) for member in members]
+        batch = self._source.batch(self.encoder, [item for item, _ in examples])
+        ids = pad_sequence([ids for _, (ids,) in examples], batch_first=True, padding_value=-1)
+        return TrainingBatch(batch, (ids,))
+
+    def _example(self, member: int) -> tuple[Any, tuple[Tensor, ...]]:
+        made = None if self._make is None else self._make(self._places[member])
+        return (self._items[member], self._wanted[member]) if made is None else made

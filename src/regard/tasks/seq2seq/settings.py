@@ -9,11 +9,18 @@ from regard.inputs import VOCABULARIES
 from regard.modules.seq2seq.generation_config import MOST_LENGTH_PENALTY
 from regard.tasks.architectures import TEXT_NETWORKS
 from regard.tasks.architectures.architecture import Architectures
+from regard.tasks.examples import spread
+from regard.tasks.seq2seq.hallucination import mean_common
 from regard.tasks.seq2seq.measures import TEXT_MEASURES, TOKENIZERS
-from regard.tasks.settings import Settings, boolean, integer, one_of, real, real_or_none
+from regard.tasks.settings import Settings, boolean, fraction, integer, one_of, real, real_or_none
 from regard.tasks.sources.texts import mostly_unspaced, vocabulary_settings
 
 __all__ = ["Seq2SeqSettings", "fitted_settings"]
+
+_SAMPLE = 300
+_COPIED = 0.3
+_MOSTLY_COPIED = 0.5
+_FEW_PAIRS = 5000
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,12 @@ class Seq2SeqSettings(Settings):
             either side of its expected position; None: anywhere.
         monotonic: for tasks that run from left to right: the weight, beside 1, of a CTC loss on the source's vectors.
             Generation then rescores the texts of the decoder and the CTC head by both (`modules.rescore`). 0: no CTC.
+        copying: of "attentive", from texts to texts: whether pieces that are in both vocabularies can be copied from
+            the source (`modules.CopyHead`). The vocabulary of the targets then holds the pieces of the sources, too.
+        joining: from recordings: the probability that a training example is joined with another one: their recordings,
+            one after the other, and their texts, with a space between where texts have spaces.
+        hallucination: from texts to texts that share much with them: the probability that a training pair is replaced
+            by one in which that is exchanged, as in `hallucination.Hallucination`.
         spelling_weight: the weight of the CTC head, beside 1 for the decoder, in that rescoring.
         beams, length_penalty, no_repeat_ngram_size, longest, spare: how texts are generated, as in
             `modules.beam_search`; the n-grams are of pieces of `vocabulary`.
@@ -64,6 +77,9 @@ class Seq2SeqSettings(Settings):
     values: str = one_of("outputs", "states", "outputs", "inputs")
     guide: float | None = real_or_none(0.0)
     monotonic: float = real(0.0, 0.0)
+    copying: bool = boolean(False)
+    hallucination: float = fraction(0.0)
+    joining: float = fraction(0.0)
     spelling_weight: float = real(1.0, 0.0)
     beams: int = integer(4, 1, 1000)
     length_penalty: float = real(0.6, 0.0, MOST_LENGTH_PENALTY)
@@ -94,6 +110,7 @@ def fitted_settings(pairs: Sequence[tuple[Any, Any]], input: str) -> dict[str, A
     elif mostly_unspaced(texts):
         task["tokenize"] = "zh"
     if input == "texts":
+        task |= _sharing(pairs, task)
         # Target texts may be much longer than sources, such as numbers in words.
         spare = Seq2SeqSettings().spare
         ratios = sorted(
@@ -104,4 +121,23 @@ def fitted_settings(pairs: Sequence[tuple[Any, Any]], input: str) -> dict[str, A
         # A quantile, because a few pairs may be outliers.
         usual = ratios[int(0.995 * (len(ratios) - 1))] if ratios else 0.0
         task["longest"] = round(max(Seq2SeqSettings().longest, 1.5 * usual), 1)
+    if input == "speech":
+        # With few recordings, each text of dev is wrong for long: an epoch with fewer wrong words must count as better.
+        task["measure"] = "word error rate" if any(" " in text for text in texts) else "character error rate"
+    return task
+
+
+def _sharing(pairs: Sequence[tuple[Any, Any]], vocabulary: dict[str, Any]) -> dict[str, Any]:
+    """Copying and hallucination, where the target texts share characters in a row with the sources."""
+    texts = [(source, target) for source, target in pairs if isinstance(source, str) and isinstance(target, str)]
+    of_sources = vocabulary_settings([source for source, _ in texts])
+    if not vocabulary["vocabulary"] == of_sources["vocabulary"] == "characters":
+        return {}
+    shared = mean_common(spread(texts, _SAMPLE))
+    if shared < _COPIED:
+        return {}
+    # The vocabulary of the targets holds the characters of both.
+    task: dict[str, Any] = {"copying": True, "size": vocabulary["size"] + of_sources["size"]}
+    if shared >= _MOSTLY_COPIED and len(texts) <= _FEW_PAIRS:
+        task["hallucination"] = 0.5
     return task

@@ -33,7 +33,9 @@ class TextTarget(SavedTarget):
         check_positive("rate", self.rate)
 
     @classmethod
-    def fit(cls, texts: Sequence[str], vocabulary: str, size: int, *, source_items: int) -> "TextTarget":
+    def fit(
+        cls, texts: Sequence[str], vocabulary: str, size: int, *, source_items: int, beside: Sequence[str] = ()
+    ) -> "TextTarget":
         """Learn the pieces of the training texts.
 
         Args:
@@ -41,8 +43,9 @@ class TextTarget(SavedTarget):
             vocabulary: how they are split, a name in `inputs.VOCABULARIES`.
             size: the largest number of pieces.
             source_items: the total number of items in the training sources.
+            beside: further texts whose pieces it must know.
         """
-        known = Bytes() if vocabulary == "bytes" else VOCABULARIES[vocabulary].fit(texts, size)
+        known = Bytes() if vocabulary == "bytes" else VOCABULARIES[vocabulary].fit([*texts, *beside], size)
         return cls(known, max(1, source_items) / max(1, cls._pieces(known, texts)))
 
     @staticmethod

@@ -19,6 +19,7 @@ from regard.inputs.sound.sound_augmentation import (
     with_random_filter,
     with_random_gain,
     with_random_noise,
+    with_random_speed,
 )
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, real_or_none
 from regard.tasks.sources.source import Source
@@ -150,6 +151,9 @@ class Speech(Source):
         frame_dropout: the fraction of frames that are set to zero in training, five neighbours at a time.
         band_dropout: in training, up to this many neighbouring features are set to zero in all frames.
         stretch: augmentation: changes the speed of each recording by up to this fraction. 0: none.
+        speed: augmentation: plays each recording up to 1 + this times as fast, or as slow, at its pitch: its frames are
+            interpolated. Unlike `stretch`, it cuts nothing off, so that a text stays that of the whole recording. 0:
+            none.
         top_db: power is relative to the maximum of the recording, and values more than this many dB below it are
             clipped. The vectors then don't depend on the volume. 0: absolute power.
         gain_db: augmentation: applies a gain that varies over time, by up to this many dB up or down. 0: none. With
@@ -204,6 +208,7 @@ class Speech(Source):
     filter_db: float = real(0.0, 0.0, 60.0)
     clip_db: float = real(0.0, 0.0, 60.0)
     vtlp: float = fraction(0.0)
+    speed: float = fraction(0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -244,6 +249,13 @@ class Speech(Source):
         sound = _sound(source)
         return _Recording(resample(Sound(sound.mono[None], sound.rate), self.rate), self._count(sound))
 
+    def joined(self, one: Any, other: Any) -> Any:
+        """Two recordings for training, one after the other."""
+        if not isinstance(one, _Recording):
+            return torch.cat([one, other])
+        samples = torch.cat([one.sound.samples, other.sound.samples], dim=1)
+        return _Recording(Sound(samples, self.rate), len(one) + len(other))
+
     def batch(self, encoder: SpeechEncoder, items: Sequence[Any]) -> Batch:
         return super().batch(
             encoder, [self._augmented(encoder, item) if isinstance(item, _Recording) else item for item in items]
@@ -261,14 +273,15 @@ class Speech(Source):
         if self.clip_db:
             samples = with_random_clipping(samples, self.clip_db)
         warp = 1 + self.vtlp * (2 * float(torch.rand(())) - 1)
-        return self._together(encoder.vectors(Sound(samples[None], self.rate), warp=warp))
+        vectors = encoder.vectors(Sound(samples[None], self.rate), warp=warp)
+        return self._together(with_random_speed(vectors, self.speed) if self.speed else vectors)
 
     def _draws_noise(self) -> bool:
         return self.noise_probability == 1 or float(torch.rand(())) < self.noise_probability
 
     @property
     def _augments(self) -> bool:
-        changes = (self.gain_db, self.filter_db, self.clip_db, self.vtlp)
+        changes = (self.gain_db, self.filter_db, self.clip_db, self.vtlp, self.speed)
         return self.noise_snr is not None or any(change > 0 for change in changes)
 
     def _together(self, frames: Float[Tensor, "frame feature"]) -> Float[Tensor, "item width"]:

@@ -124,13 +124,15 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _FEW_CHARACTERS = 200
 _SHORT = 40  # characters
 _FEW_TEXTS = 5000
+_FEW_WORDS = 2.5  # in a text, on average
 
 
 def vocabulary_settings(texts: Sequence[str]) -> dict[str, Any]:
-    """The vocabulary for texts: characters for single words and for a few short texts, else subwords."""
+    """The vocabulary for texts: characters for words, single or by twos, and for a few short texts; else subwords."""
     characters = {*"".join(texts)}
     short = sum(map(len, texts)) <= _SHORT * len(texts)
-    spelt = not any(len(text.split()) > 1 for text in texts)
+    # A word may stand beside what is asked of it: "walk V;PST".
+    spelt = sum(len(text.split()) for text in texts) <= _FEW_WORDS * len(texts)
     if len(characters) <= _FEW_CHARACTERS and (spelt or (short and len(texts) <= _FEW_TEXTS)):
         return {"vocabulary": "characters", "size": _FEW_CHARACTERS + 8}
     return {"vocabulary": "subwords"}
