@@ -66,6 +66,15 @@ def test_few_examples_are_seen_more_often():
     assert few.patience >= few.epochs // 2
 
 
+def test_a_classifier_of_series_reads_parts_of_them_and_a_tagger_every_vector():
+    series = [(torch.rand(240, 1), label) for label in ("up", "down") * 4]
+    kind = default_recipe(series).input
+    assert (kind.together, kind.convolutions) == (10, 1000)
+    assert default_recipe([(torch.rand(5, 3), 1.5), (torch.rand(7, 3), 2.5)]).input.together == 1
+    assert default_recipe(series * 700).input.convolutions == 252
+    assert default_recipe(series * 1300).input == default_recipe([(torch.rand(240, 1), ["up"] * 240)]).input
+
+
 def test_texts_to_write_are_cut_by_what_they_are():
     words = [
         ("".join(chr(97 + (n * k) % 7) for k in range(1, 6)), "".join(chr(97 + (n + k) % 7) for k in range(5)))

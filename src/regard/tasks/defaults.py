@@ -58,7 +58,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
     for defaults in (kind.defaults, TASKS[task].defaults(input)):
         settings = {**settings, **defaults, "input": {**settings["input"], **defaults.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
-    settings["input"] |= kind.fitted(pairs)
+    settings["input"] |= {**kind.fitted(pairs), **TASKS[task].fitted_input(pairs, input)}
     return sized(Recipe.from_json(settings), pairs)
 
 

@@ -155,6 +155,10 @@ class Task:
         """The settings of a default recipe that depend on the examples."""
         return {}
 
+    def fitted_input(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+        """The settings of the source in a default recipe that depend on the examples, for tasks of this kind alone."""
+        return {}
+
     def most_epochs(self, source: str) -> int:
         """The largest number of epochs in a default recipe, for a kind of source."""
         return 100

@@ -44,6 +44,16 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
     },
     "molecules": {"input": {"descriptors": True}},
+    "vectors": {
+        "task": {"kind": "classifier", "pooling": "mean"},
+        "width": 64,
+        "hidden": 128,
+        "layers": 1,
+        "attention_dropout": 0.0,
+        "position": "none",
+        "learning_rate": 2e-3,
+        "average": 0.98,
+    },
 }
 
 
@@ -112,8 +122,13 @@ class _Classifier(Task):
     def defaults(self, source: str) -> Mapping[str, Any]:
         return _DEFAULTS.get(source, {})
 
+    def fitted_input(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+        from regard.tasks.sources import INPUTS
+
+        return INPUTS[source].fitted_whole(pairs)
+
     def most_epochs(self, source: str) -> int:
-        return {"words": 30, "pictures": 160}.get(source, 100)
+        return {"words": 30, "pictures": 160, "vectors": 40}.get(source, 100)
 
 
 TASK = _Classifier()

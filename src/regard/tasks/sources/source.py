@@ -70,6 +70,11 @@ class Source(Settings):
         """The settings of this kind in a default recipe that follow from the training examples."""
         return {}
 
+    @classmethod
+    def fitted_whole(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        """As `fitted`, for tasks whose target is of the whole source: its items may then be joined."""
+        return {}
+
     def fit(self, sources: Iterable[Any]) -> Any:
         """Make the encoder from the training sources."""
         raise NotImplementedError(f"{type(self).__name__} must make an encoder")
