@@ -265,7 +265,8 @@ class TestJoinedVectors:
         drawn = kind.drawn(kind.fit([vectors]), vectors)
         assert drawn.columns == ("1: 1", "1: 2", "2: 1", "2: 2", "3: 1", "3: 2")
         assert drawn.values[0].tolist() == [0, 1, 2, 3, 4, 5]
-        assert drawn.values[1, :2].tolist() == [6, 7] and np.isnan(drawn.values[1, 2:]).all()
+        assert drawn.values[1, :2].tolist() == [6, 7]
+        assert np.isnan(drawn.values[1, 2:]).all()
         drawn.check(2)
 
     def test_the_encoder_is_saved_with_its_convolutions(self):
@@ -293,7 +294,8 @@ class TestJoinedVectors:
         test = [example(label) for label in ("up", "down") * 10]
         assert model.evaluate(test).score > 0.9
         record = model.see(test[0][0])
-        assert record.items[:2] == ("1\N{EN DASH}4", "5\N{EN DASH}8") and len(record.items) == 10
+        assert record.items[:2] == ("1\N{EN DASH}4", "5\N{EN DASH}8")
+        assert len(record.items) == 10
         assert record.layers[0].weights().shape[-2:] == (10, 10)
         assert len(record.outcomes.hidden) == 10
         loaded = load(model.save(tmp_path / "model"))

@@ -1,5 +1,6 @@
 """Fixed convolutions of a series: how much of each part of it resembles short patterns at several scales."""
 
+import functools
 import itertools
 import math
 import random
@@ -104,7 +105,7 @@ class FixedConvolutions(Saved):
             raise ArgumentError("`sequences` must hold at least one vector, but holds none.")
         sequences = sequences[:: -(-len(sequences) // _SERIES)]
         lengths = sorted(map(len, sequences))
-        most = min(max(1.0, (lengths[len(lengths) // 2] - 1) / (_TAPS - 1)), 2**20)
+        most = max(1.0, (lengths[len(lengths) // 2] - 1) / (_TAPS - 1))
         scales = max(1, min(5, count // len(_KERNELS)))
         steps = [most ** (place / max(1, scales - 1)) for place in range(scales)]
         dilations = tuple(sorted({int(step + 1e-6) for step in steps}))
@@ -162,14 +163,18 @@ class FixedConvolutions(Saved):
 
 def _outputs(vectors: Float[Tensor, "item width"], place: int, dilation: int) -> Float[Tensor, "kernel item"]:
     """The outputs of all kernels at one dilation, the `place`-th, with zeros beyond the ends of the series."""
-    width = vectors.shape[1]
-    weights = torch.full((len(_KERNELS), 1, _TAPS), -1.0)
-    for kernel, raised in enumerate(_KERNELS):
-        weights[kernel, 0, list(raised)] = 2.0
+    weights = _weights(place, vectors.shape[1]).to(vectors.device)
+    return conv1d(vectors.T[None].float(), weights, padding=dilation * (_TAPS // 2), dilation=dilation)[0]
+
+
+@functools.lru_cache(maxsize=32)
+def _weights(place: int, width: int) -> Float[Tensor, "kernel width tap"]:
+    """The weights of all kernels; the columns that they read differ from dilation to dilation."""
+    taps = [[2.0 if tap in raised else -1.0 for tap in range(_TAPS)] for raised in _KERNELS]
     # The numbers of `random()` are the same in all versions of Python, so a saved model needs no list of columns.
     draws = random.Random(place)
-    reads = torch.tensor([[draws.random() < 0.5 for _ in range(width)] for _ in _KERNELS])
-    reads[torch.arange(len(_KERNELS)), [int(draws.random() * width) for _ in _KERNELS]] = True
-    weights = weights * (reads / reads.sum(1, keepdim=True).sqrt()).unsqueeze(-1)
-    reach = dilation * (_TAPS // 2)
-    return conv1d(vectors.T[None].float(), weights.to(vectors.device), padding=reach, dilation=dilation)[0]
+    reads = [[float(draws.random() < 0.5) for _ in range(width)] for _ in _KERNELS]
+    for row in reads:
+        row[int(draws.random() * width)] = 1.0
+    read = torch.tensor(reads, device="cpu")
+    return torch.tensor(taps, device="cpu").unsqueeze(1) * (read / read.sum(1, keepdim=True).sqrt()).unsqueeze(-1)

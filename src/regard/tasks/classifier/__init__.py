@@ -49,8 +49,10 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "width": 64,
         "hidden": 128,
         "layers": 1,
+        "dropout": 0.4,
         "attention_dropout": 0.0,
         "position": "none",
+        "smoothing": 0.1,
         "learning_rate": 2e-3,
         "average": 0.98,
     },
@@ -128,7 +130,7 @@ class _Classifier(Task):
         return INPUTS[source].fitted_whole(pairs)
 
     def most_epochs(self, source: str) -> int:
-        return {"words": 30, "pictures": 160, "vectors": 40}.get(source, 100)
+        return {"words": 30, "pictures": 160}.get(source, 100)
 
 
 TASK = _Classifier()

@@ -26,8 +26,10 @@ __all__ = ["VectorEmbedding", "VectorEncoder", "Vectors"]
 
 _ITEMS = 24
 """About how many items a series of usual length has in a default recipe for a target of the whole series."""
-_CONVOLUTIONS = ((2500, 1000), (10_000, 252))
-"""Up to how many series, and how many shares of convolutions such a recipe has; none for more series."""
+_MOST_ITEMS = 240_000
+"""How many items all series together may have there."""
+_FEW_SERIES = 2500
+"""Up to how many series a thousand shares describe an item there; with more series, 252."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Vectors(Source):
     noun: ClassVar[str] = "vector"
     source_noun: ClassVar[str] = "series"
     given: ClassVar[str] = "an array (item, width)"
-    vectors: ClassVar[str] = "its rows, standardised"
+    vectors: ClassVar[str] = "its rows, standardised, or parts of several rows"
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = "vectors"
     modalities: ClassVar[Mapping[str, int]] = {"vectors": 3}
@@ -80,12 +82,13 @@ class Vectors(Source):
 
     @classmethod
     def fitted_whole(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        lengths = sorted(len(source) for source, _ in pairs)
-        # The shares of all items are kept in memory, some hundred megabytes at most.
-        count = next((count for most, count in _CONVOLUTIONS if len(pairs) <= most), 0)
-        if not count:
-            return {}
-        return {"convolutions": count, "together": max(1, round(lengths[len(lengths) // 2] / _ITEMS))}
+        lengths = sorted(len(_tensor(source)) for source, _ in pairs)
+        # The shares of all items are kept in memory: of many series, there are fewer.
+        items = max(4, min(_ITEMS, _MOST_ITEMS // len(pairs)))
+        return {
+            "convolutions": 1000 if len(pairs) <= _FEW_SERIES else 252,
+            "together": min(10_000, max(1, round(lengths[len(lengths) // 2] / items))),
+        }
 
     def fit(self, sources: Iterable[Any]) -> Standardise | VectorEncoder:
         sources = [_tensor(source) for source in sources]
