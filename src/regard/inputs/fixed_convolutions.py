@@ -54,7 +54,7 @@ class FixedConvolutions(Saved):
     Example:
         >>> found = FixedConvolutions.fit([torch.arange(20.0).sin()[:, None]] * 3, together=8, count=100)
         >>> found.apply(torch.ones(20, 1)).shape, found.count
-        (torch.Size([3, 168]), 168)
+        (torch.Size([3, 84]), 84)
     """
 
     json_name: ClassVar[str] = "convolutions"
