@@ -71,7 +71,8 @@ def test_a_classifier_of_series_reads_parts_of_them_and_a_tagger_every_vector():
     series = [(torch.rand(240, 1), label) for label in ("up", "down") * 4]
     kind = default_recipe(series).input
     assert (kind.together, kind.convolutions) == (10, 1000)
-    assert default_recipe([(torch.rand(5, 3), 1.5), (torch.rand(7, 3), 2.5)]).input.together == 1
+    assert default_recipe([(torch.rand(5, 3), "up"), (torch.rand(7, 3), "up")]).input.together == 1
+    assert default_recipe([(torch.rand(240, 1), 1.5), (torch.rand(240, 1), 2.5)]).input == Vectors()
     assert default_recipe(series * 700).input.convolutions == 252
     assert default_recipe(series * 4000).input.together == 34
     assert default_recipe([(torch.rand(240, 1), ["up"] * 240)]).input == Vectors()

@@ -55,10 +55,10 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         )
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
     kind = INPUTS[input]
-    for defaults in (kind.defaults, TASKS[task].defaults(input)):
+    for defaults in (kind.defaults, TASKS[task].defaults(input), TASKS[task].fitted_fields(pairs, input)):
         settings = {**settings, **defaults, "input": {**settings["input"], **defaults.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
-    settings["input"] |= {**kind.fitted(pairs), **TASKS[task].fitted_input(pairs, input)}
+    settings["input"] |= kind.fitted(pairs)
     return sized(Recipe.from_json(settings), pairs)
 
 

@@ -155,8 +155,8 @@ class Task:
         """The settings of a default recipe that depend on the examples."""
         return {}
 
-    def fitted_input(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
-        """The settings of the source in a default recipe that depend on the examples, for tasks of this kind alone."""
+    def fitted_fields(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+        """The fields of a default recipe, beside those of `defaults`, that depend on the examples."""
         return {}
 
     def most_epochs(self, source: str) -> int:

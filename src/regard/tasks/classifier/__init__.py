@@ -44,19 +44,20 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
     },
     "molecules": {"input": {"descriptors": True}},
-    "vectors": {
-        "task": {"kind": "classifier", "pooling": "mean"},
-        "width": 64,
-        "hidden": 128,
-        "layers": 1,
-        "dropout": 0.4,
-        "attention_dropout": 0.0,
-        "position": "none",
-        "smoothing": 0.1,
-        "learning_rate": 2e-3,
-        "average": 0.98,
-    },
 }
+_LABELLED_SERIES: dict[str, Any] = {
+    "task": {"kind": "classifier", "pooling": "mean"},
+    "width": 64,
+    "hidden": 128,
+    "layers": 1,
+    "dropout": 0.4,
+    "attention_dropout": 0.0,
+    "position": "none",
+    "smoothing": 0.1,
+    "learning_rate": 2e-3,
+    "average": 0.98,
+}
+"""For labels: numbers may depend on a few exact values, which a mean over parts loses."""
 
 
 class _Classifier(Task):
@@ -124,10 +125,12 @@ class _Classifier(Task):
     def defaults(self, source: str) -> Mapping[str, Any]:
         return _DEFAULTS.get(source, {})
 
-    def fitted_input(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+    def fitted_fields(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
         from regard.tasks.sources import INPUTS
 
-        return INPUTS[source].fitted_whole(pairs)
+        if source != "vectors" or not any(isinstance(target, str) for _, target in pairs):
+            return {}
+        return {**_LABELLED_SERIES, "input": INPUTS[source].fitted_whole(pairs)}
 
     def most_epochs(self, source: str) -> int:
         return {"words": 30, "pictures": 160}.get(source, 100)
