@@ -11,6 +11,7 @@ from regard.datasets import BinaryLabels, Example, TaggedSentence
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, Sound
 from regard.tasks import default_recipe
+from regard.tasks.sources import Vectors
 
 LABELS = [(f"text {number}", "ab"[number % 2]) for number in range(60)]
 GRAPH = Graph(torch.eye(3), torch.tensor([[0, 1], [1, 2]]))
@@ -64,6 +65,17 @@ def test_few_examples_are_seen_more_often():
     assert few.epochs >= 2 * many.epochs
     assert few.batch_items < many.batch_items
     assert few.patience >= few.epochs // 2
+
+
+def test_a_classifier_of_series_reads_parts_of_them_and_a_tagger_every_vector():
+    series = [(torch.rand(240, 1), label) for label in ("up", "down") * 4]
+    kind = default_recipe(series).input
+    assert (kind.together, kind.convolutions) == (10, 1000)
+    assert default_recipe([(torch.rand(5, 3), "up"), (torch.rand(7, 3), "up")]).input.together == 1
+    assert default_recipe([(torch.rand(240, 1), 1.5), (torch.rand(240, 1), 2.5)]).input == Vectors()
+    assert default_recipe(series * 700).input.convolutions == 252
+    assert default_recipe(series * 4000).input.together == 34
+    assert default_recipe([(torch.rand(240, 1), ["up"] * 240)]).input == Vectors()
 
 
 def test_texts_to_write_are_cut_by_what_they_are():

@@ -15,7 +15,7 @@ from regard import Recipe, load, train
 from regard.datasets import DATASETS
 from regard.errors import ArgumentError
 from regard.inputs import DESCRIPTORS, Graph, Sound, social_graph, write_sound
-from regard.tasks.defaults import inputs_of, inputs_of_modality
+from regard.tasks.defaults import default_recipe, inputs_of, inputs_of_modality
 from regard.tasks.sources import INPUTS, Graphs, Molecules, Pictures, Source, Speech, Texts, Vectors, Words
 from regard.tasks.sources.pictures import convolutions
 from regard.tasks.sources.vectors import VectorEmbedding
@@ -240,6 +240,70 @@ def test_a_network_without_attention_has_no_use_for_relations():
     recipe = Recipe(task={"kind": "classifier"}, input={"kind": "molecules", "reach": 3}, network="connected", epochs=1)
     pairs = [("CO", 0.0), ("CC", 1.0)]
     assert train(pairs, pairs, recipe=recipe, progress="none", device="cpu").network.relations is None
+
+
+class TestJoinedVectors:
+    """Vectors that are joined to items, beside which fixed convolutions stand."""
+
+    def test_an_item_is_its_vectors_and_their_shares(self):
+        kind = Vectors(together=3, convolutions=84)
+        series = [torch.randn(length, 2, generator=torch.Generator().manual_seed(length)) for length in (7, 9, 1)]
+        encoder = kind.fit(series)
+        item = kind.item(encoder, series[0])
+        standard = encoder.standard.apply(series[0])
+        assert torch.equal(item[1, :6], standard[3:6].flatten())
+        assert torch.equal(item[2, :6], torch.cat([standard[6], torch.zeros(4)]))
+        assert torch.equal(item[:, 6:], encoder.convolutions.apply(standard))
+        assert kind.names(encoder, series[0]) == ["1\N{EN DASH}3", "4\N{EN DASH}6", "7"]
+        assert kind.item(encoder, torch.zeros(0, 2)).shape == (0, 90)
+        # A baseline has the vectors alone.
+        assert torch.equal(kind.simple_items(encoder, series[0]), item[:, :6])
+
+    def test_a_page_draws_the_vectors_of_an_item_in_a_row(self):
+        kind = Vectors(together=3)
+        vectors = torch.arange(8.0).reshape(4, 2)
+        drawn = kind.drawn(kind.fit([vectors]), vectors)
+        assert drawn.columns == ("1: 1", "1: 2", "2: 1", "2: 2", "3: 1", "3: 2")
+        assert drawn.values[0].tolist() == [0, 1, 2, 3, 4, 5]
+        assert drawn.values[1, :2].tolist() == [6, 7]
+        assert np.isnan(drawn.values[1, 2:]).all()
+        drawn.check(2)
+
+    def test_the_encoder_is_saved_with_its_convolutions(self):
+        kind = Vectors(together=2, convolutions=84)
+        encoder = kind.fit([torch.randn(9, 1)])
+        saved = json.loads(json.dumps(encoder.to_json()))
+        assert kind.encoder(saved) == encoder
+        with pytest.raises(ArgumentError, match="`reader` must have standard, convolutions, but has no convolutions"):
+            kind.encoder({"standard": saved["standard"]})
+
+    def test_a_model_learns_patterns_wherever_they_stand_and_says_where(self, tmp_path):
+        generator = torch.Generator().manual_seed(3)
+
+        def example(label):
+            vectors = 0.1 * torch.randn(40, 1, generator=generator)
+            first = int(torch.randint(30, (), generator=generator))
+            vectors[first : first + 6, 0] += torch.tensor([1.0, 2, 3, 3, 2, 1]) * (1 if label == "up" else -1)
+            return vectors + 5 * torch.randn((), generator=generator), label
+
+        pairs = [example(label) for label in ("up", "down") * 20]
+        recipe = dataclasses.replace(
+            default_recipe(pairs), width=16, heads=2, hidden=16, epochs=12, input=Vectors(together=4, convolutions=84)
+        )
+        model = train(pairs[:30], pairs[30:], recipe=recipe, progress="none", device="cpu")
+        test = [example(label) for label in ("up", "down") * 10]
+        assert model.evaluate(test).score > 0.9
+        record = model.see(test[0][0])
+        assert record.items[:2] == ("1\N{EN DASH}4", "5\N{EN DASH}8")
+        assert len(record.items) == 10
+        assert record.layers[0].weights().shape[-2:] == (10, 10)
+        assert len(record.outcomes.hidden) == 10
+        loaded = load(model.save(tmp_path / "model"))
+        sources = [source for source, _ in test[:3]]
+        assert [label for label, _ in loaded.classify(sources)] == [label for label, _ in model.classify(sources)]
+        # Whoever stands beside it in a batch.
+        alone = [model.classify([each])[0][1] for each in (*sources, sources[0][:7])]
+        assert [share for _, share in model.classify([*sources, sources[0][:7]])] == pytest.approx(alone, abs=1e-5)
 
 
 class TestVectorEmbedding:

@@ -6,6 +6,7 @@ from regard import lazy
 
 if typing.TYPE_CHECKING:
     from regard.inputs.batch import IGNORED, Batch, pad_labels
+    from regard.inputs.fixed_convolutions import FixedConvolutions
     from regard.inputs.graph.descriptors import ATOM_PROPERTIES, DESCRIPTORS, atom_properties, descriptors
     from regard.inputs.graph.graph import Graph, edges_mask
     from regard.inputs.graph.molecule import ATOM_FEATURES, BONDS, ELEMENTS, MoleculeAtoms, molecule, scaffold
@@ -64,6 +65,7 @@ __all__ = [
     "Batch",
     "Bytes",
     "Characters",
+    "FixedConvolutions",
     "Graph",
     "MoleculeAtoms",
     "OneHotWords",
@@ -125,6 +127,7 @@ lazy.export(
     __name__,
     {
         "batch": "IGNORED Batch pad_labels",
+        "fixed_convolutions": "FixedConvolutions",
         "graph.descriptors": "ATOM_PROPERTIES DESCRIPTORS atom_properties descriptors",
         "graph.graph": "Graph edges_mask",
         "graph.molecule": "ATOM_FEATURES BONDS ELEMENTS MoleculeAtoms molecule scaffold",

@@ -55,7 +55,8 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         )
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
     kind = INPUTS[input]
-    for defaults in (kind.defaults, TASKS[task].defaults(input), kind.fitted_recipe(pairs)):
+    fitted = kind.fitted_recipe(pairs), TASKS[task].fitted_fields(pairs, input)
+    for defaults in (kind.defaults, TASKS[task].defaults(input), *fitted):
         settings = {**settings, **defaults, "input": {**settings["input"], **defaults.get("input", {})}}
     settings["task"] |= TASKS[task].fitted(pairs, input)
     settings["input"] |= kind.fitted(pairs)

@@ -163,6 +163,10 @@ class Task:
         """The least number of batches in an epoch of a default recipe."""
         return self.batches
 
+    def fitted_fields(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+        """The fields of a default recipe, beside those of `defaults`, that depend on the examples."""
+        return {}
+
     def most_epochs(self, source: str) -> int:
         """The largest number of epochs in a default recipe, for a kind of source."""
         return 100

@@ -56,6 +56,19 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     # A mean over neighbours can't count, so their number at each distance and the counts of the whole are read, too.
     "graphs": {"input": {"edges": False, "reach": 3, "counts": True}, "learning_rate": 0.003},
 }
+_LABELLED_SERIES: dict[str, Any] = {
+    "task": {"kind": "classifier", "pooling": "mean"},
+    "width": 64,
+    "hidden": 128,
+    "layers": 1,
+    "dropout": 0.4,
+    "attention_dropout": 0.0,
+    "position": "none",
+    "smoothing": 0.1,
+    "learning_rate": 2e-3,
+    "average": 0.98,
+}
+"""For labels: numbers may depend on a few exact values, which a mean over parts loses."""
 
 
 class _Classifier(Task):
@@ -122,6 +135,13 @@ class _Classifier(Task):
 
     def defaults(self, source: str) -> Mapping[str, Any]:
         return _DEFAULTS.get(source, {})
+
+    def fitted_fields(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+        from regard.tasks.sources import INPUTS
+
+        if source != "vectors" or not any(isinstance(target, str) for _, target in pairs):
+            return {}
+        return {**_LABELLED_SERIES, "input": INPUTS[source].fitted_whole(pairs)}
 
     def most_epochs(self, source: str) -> int:
         return {"words": 10, "graphs": 60, "pictures": 160}.get(source, 100)

@@ -79,6 +79,10 @@ class Source(Settings):
         """What the training targets show that users should know of, as sentences."""
         yield from ()
 
+    def fitted_whole(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        """As `fitted`, for tasks whose target is of the whole source: its items may then be joined."""
+        return {}
+
     def fit(self, sources: Iterable[Any]) -> Any:
         """Make the encoder from the training sources."""
         raise NotImplementedError(f"{type(self).__name__} must make an encoder")

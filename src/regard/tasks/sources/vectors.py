@@ -1,6 +1,8 @@
 """Sequences of plain vectors, and the embedding of all sources of floating-point vectors."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,16 +12,39 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
-from regard.inputs import Standardise, read_vectors
+from regard.inputs import FixedConvolutions, Standardise, read_vectors
+from regard.inputs.saved import Saved
 from regard.modules.dropout import Dropout
-from regard.tasks.settings import fraction
+from regard.tasks.settings import fraction, integer
 from regard.tasks.sources.source import Source
 
 if TYPE_CHECKING:
     from regard.inspection import DrawnTable
     from regard.tasks.baselines import SimpleFeatures
 
-__all__ = ["VectorEmbedding", "Vectors"]
+__all__ = ["VectorEmbedding", "VectorEncoder", "Vectors"]
+
+_ITEMS = 24
+"""About how many items a series of usual length has in a default recipe for a target of the whole series."""
+_MOST_ITEMS = 240_000
+"""How many items all series together may have there."""
+_FEW_SERIES = 2500
+"""Up to how many series a thousand shares describe an item there; with more series, 252."""
+
+
+@dataclass(frozen=True)
+class VectorEncoder(Saved):
+    """Encodes a series as its standardised vectors with the shares of fixed convolutions.
+
+    Args:
+        standard: standardises the columns.
+        convolutions: computes the shares of each part of a series.
+    """
+
+    json_name: ClassVar[str] = "reader"
+
+    standard: Standardise
+    convolutions: FixedConvolutions
 
 
 @dataclass(frozen=True)
@@ -30,6 +55,8 @@ class Vectors(Source):
 
     Args:
         item_dropout: the probability that a vector is replaced by zeros in training.
+        together: the number of neighbouring vectors that are joined to one item; the last item is padded with zeros.
+        convolutions: about how many shares of `FixedConvolutions` describe each item beside its vectors; 0: none.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -39,31 +66,55 @@ class Vectors(Source):
     noun: ClassVar[str] = "vector"
     source_noun: ClassVar[str] = "series"
     given: ClassVar[str] = "an array (item, width)"
-    vectors: ClassVar[str] = "its rows, standardised"
+    vectors: ClassVar[str] = "its rows, standardised, or parts of several rows"
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = "vectors"
     modalities: ClassVar[Mapping[str, int]] = {"vectors": 3}
     recognised_by: ClassVar[str] = "the content of {data}"
 
     item_dropout: float = fraction(0.0)
+    together: int = integer(1, 1, 10_000)
+    convolutions: int = integer(0, 0, 100_000)
 
     @classmethod
     def suits(cls, source: Any) -> int:
         return 3 if isinstance(source, Tensor | np.ndarray) and source.ndim == 2 else 0
 
-    def fit(self, sources: Iterable[Any]) -> Standardise:
-        return Standardise.fit([_tensor(source) for source in sources])
+    @classmethod
+    def fitted_whole(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        lengths = sorted(len(_tensor(source)) for source, _ in pairs)
+        # The shares of all items are kept in memory: of many series, there are fewer.
+        items = max(4, min(_ITEMS, _MOST_ITEMS // len(pairs)))
+        return {
+            "convolutions": 1000 if len(pairs) <= _FEW_SERIES else 252,
+            "together": min(10_000, max(1, round(lengths[len(lengths) // 2] / items))),
+        }
 
-    def encoder(self, saved: Any) -> Standardise:
-        return Standardise.from_json(saved)
+    def fit(self, sources: Iterable[Any]) -> Standardise | VectorEncoder:
+        sources = [_tensor(source) for source in sources]
+        standard = Standardise.fit(sources)
+        if not self.convolutions:
+            return standard
+        found = [standard.apply(source) for source in sources]
+        return VectorEncoder(standard, FixedConvolutions.fit(found, together=self.together, count=self.convolutions))
 
-    def item(self, encoder: Standardise, source: Any) -> Float[Tensor, "item width"]:
-        return encoder.apply(_tensor(source))
+    def encoder(self, saved: Any) -> Standardise | VectorEncoder:
+        return VectorEncoder.from_json(saved) if self.convolutions else Standardise.from_json(saved)
 
-    def embedding(self, encoder: Standardise, width: int) -> nn.Module:
-        return VectorEmbedding(encoder.width, width, item_dropout=self.item_dropout)
+    def item(self, encoder: Standardise | VectorEncoder, source: Any) -> Float[Tensor, "item width"]:
+        vectors = _standard(encoder).apply(_tensor(source))
+        joined = _joined(vectors, self.together)
+        if isinstance(encoder, Standardise):
+            return joined
+        return torch.cat([joined, encoder.convolutions.apply(vectors)], dim=1)
 
-    def from_argument(self, encoder: Standardise, argument: str) -> list[tuple[str, Any]]:
+    def embedding(self, encoder: Standardise | VectorEncoder, width: int) -> nn.Module:
+        size = self.together * _standard(encoder).width
+        if isinstance(encoder, VectorEncoder):
+            size += encoder.convolutions.count
+        return VectorEmbedding(size, width, item_dropout=self.item_dropout)
+
+    def from_argument(self, encoder: Standardise | VectorEncoder, argument: str) -> list[tuple[str, Any]]:
         # A file may hold several series.
         ((path, _),) = super().from_argument(encoder, argument)
         read = read_vectors(path)
@@ -73,18 +124,36 @@ class Vectors(Source):
             for name, vectors in zip(read.names, read.sequences, strict=True)
         ]
 
-    def names(self, encoder: Standardise, source: Any) -> list[str]:
-        return [str(place) for place in range(1, len(_tensor(source)) + 1)]
+    def names(self, encoder: Standardise | VectorEncoder, source: Any) -> list[str]:
+        count = len(_tensor(source))
+        firsts = range(1, count + 1, self.together)
+        lasts = [min(first + self.together - 1, count) for first in firsts]
+        return [
+            str(first) if first == last else f"{first}\N{EN DASH}{last}"
+            for first, last in zip(firsts, lasts, strict=True)
+        ]
 
-    def simple_features(self, encoder: Standardise) -> "SimpleFeatures":
+    def simple_features(self, encoder: Standardise | VectorEncoder) -> "SimpleFeatures":
         from regard.tasks.baselines.series import RandomConvolutions
 
-        return RandomConvolutions(self, encoder)
+        return RandomConvolutions(Vectors(), _standard(encoder))
 
-    def drawn(self, encoder: Standardise, source: Any) -> "DrawnTable":
+    def simple_items(self, encoder: Standardise | VectorEncoder, source: Any) -> Float[Tensor, "item feature"]:
+        return _joined(_standard(encoder).apply(_tensor(source)), self.together)
+
+    def drawn(self, encoder: Standardise | VectorEncoder, source: Any) -> "DrawnTable":
         from regard.inspection import DrawnTable
 
-        return DrawnTable(_tensor(source).detach().cpu().numpy())
+        vectors = _tensor(source).detach().cpu()
+        # Cells after the end of a series are empty.
+        return DrawnTable(_joined(vectors, self.together, filler=math.nan).numpy(), self._columns(vectors.shape[1]))
+
+    def _columns(self, width: int) -> tuple[str, ...]:
+        """The names of the columns of an item: its vectors, counted from 1, and their columns."""
+        if self.together == 1:
+            return ()
+        names = itertools.product(range(1, self.together + 1), range(1, width + 1))
+        return tuple(str(place) if width == 1 else f"{place}: {column}" for place, column in names)
 
 
 class VectorEmbedding(nn.Module):
@@ -144,3 +213,13 @@ def _tensor(source: Any) -> Float[Tensor, "item width"]:
         shape = f" of shape {tuple(source.shape)}" if isinstance(source, Tensor) else ""
         raise ArgumentError(f"a source must be vectors (item, width), but is a {type(source).__name__}{shape}.")
     return source.float()
+
+
+def _joined(vectors: Float[Tensor, "vector column"], together: int, filler: float = 0.0) -> Float[Tensor, "item size"]:
+    """Neighbouring vectors in one row each; the last row is filled up."""
+    missing = -len(vectors) % together
+    return nn.functional.pad(vectors, (0, 0, 0, missing), value=filler).reshape(-1, together * vectors.shape[1])
+
+
+def _standard(encoder: Standardise | VectorEncoder) -> Standardise:
+    return encoder if isinstance(encoder, Standardise) else encoder.standard
