@@ -79,6 +79,7 @@ class Source(Settings):
         """What the training targets show that users should know of, as sentences."""
         yield from ()
 
+    @classmethod
     def fitted_whole(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
         """As `fitted`, for tasks whose target is of the whole source: its items may then be joined."""
         return {}
