@@ -78,9 +78,7 @@ def test_test_is_read_when_it_is_asked_for_and_each_reading_is_counted(words, tr
     assert main(start) == 0
     said = " ".join(capsys.readouterr().out.split())
     # The command that reads it, as it can be pasted.
-    assert said.endswith(
-        f"Test was not read. Read it once, when all choices are made: regard evaluate {out} --data {treebank}"
-    )
+    assert f"Test was not read. Read it once, when all choices are made: regard evaluate {out} --data {treebank} " in said
     assert {*load(out).about["scores"]} == {"dev"}
     assert "test" not in (out / "model" / "README.md").read_text(encoding="utf-8").split("## Scores")[1].split("##")[0]
     weights = (out / "model" / "model.safetensors").read_bytes()
@@ -89,7 +87,7 @@ def test_test_is_read_when_it_is_asked_for_and_each_reading_is_counted(words, tr
         said = " ".join(capsys.readouterr().out.split())
         assert f"Test was read {counted} for this recipe." in said
         # What comes next reads it no more.
-        assert said.endswith(f"regard evaluate {out} --data {treebank} --split dev")
+        assert f"regard evaluate {out} --data {treebank} --split dev The baseline, " in said
         assert load(out).about["test_reads"] == place
         assert load(out).about["scores"]["test"]["examples"] == 11
         card = (out / "model" / "README.md").read_text(encoding="utf-8")
@@ -255,7 +253,7 @@ def test_nodes_of_a_graph(tmp_path, capsys):
     assert card.startswith("**For research and learning: ")
     assert "\n# Tagger of karate: club\n" in card
     assert main(["evaluate", str(out), "--data", "karate"]) == 0
-    assert re.search(r"of \d+ items in 1 sources are right", " ".join(capsys.readouterr().out.split()))
+    assert re.search(r"of \d+ items in 1 source are right", " ".join(capsys.readouterr().out.split()))
     assert main(["evaluate", str(out), "--data", "karate", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["label"] == "club"
 

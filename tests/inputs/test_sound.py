@@ -143,8 +143,8 @@ def test_no_file_and_a_folder_are_refused(tmp_path):
 
 def test_numbers_that_are_no_sound_are_refused(tmp_path):
     strange, loud = (
-        "must be numbers, but 1 of 2 are NaN or infinite",
-        "must be numbers .* 1 of 2 are not. Divide by full",
+        "must be numbers, but 1 of 2 is NaN or infinite",
+        "must be numbers .* 1 of 2 is not. Divide by full",
     )
     for name, value, message in [("nan", np.nan, strange), ("infinite", np.inf, strange), ("int16", 32767.0, loud)]:
         soundfile.write(tmp_path / f"{name}.wav", np.array([0.5, value], dtype=np.float32), 8000, subtype="FLOAT")

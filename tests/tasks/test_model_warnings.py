@@ -31,7 +31,7 @@ def model(kind="classifier", target=Label(("no", "yes")), said=None, source=Word
     written = [None if each is None else SimpleNamespace(text=each) for each in said or ()]
     return SimpleNamespace(
         task=TASKS[kind],
-        recipe=SimpleNamespace(input=source),
+        recipe=SimpleNamespace(input=source, keep_epoch=None),
         target=target if said is None else TextTarget(Bytes(), rate=1.0),
         measure=ACCURACY,
         write=lambda sources: written[: len(sources)],
@@ -44,7 +44,7 @@ def judged(score, **more):
 
 def test_a_good_model_has_none():
     assert model_warnings(model(), GOOD, GOOD, judged(0.9), DONE) == []
-    assert model_warnings(model("seq2seq", said=["a", "b"]), GOOD, GOOD[:2], judged(30.0), DONE) == []
+    assert model_warnings(model("seq2seq", said=["a", "b"]), GOOD, GOOD[:40], judged(30.0), DONE) == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_neighbours_with_other_labels_are_told():
     ],
 )
 def test_a_writer(said, doubt):
-    assert model_warnings(model("seq2seq", said=said), GOOD, GOOD[:2], judged(1.0), DONE) == doubt
+    assert model_warnings(model("seq2seq", said=said), GOOD, GOOD[:40], judged(1.0), DONE) == doubt
 
 
 @pytest.mark.parametrize(("last", "improving"), [(0.92, False), (0.95, True)])
@@ -151,3 +151,11 @@ def test_still_improving(last, improving):
     assert [("still improved" in each) for each in found] == [True] * improving
     rows[-1] = {"epoch": 10, "best": 0.93, "best_epoch": 10}
     assert model_warnings(model(), GOOD, GOOD, judged(0.9), rows) == []
+
+
+def test_a_dev_that_is_too_small_to_choose_by_is_told():
+    said = "Dev has 2 examples, too few to choose an epoch by: another dev may choose another one."
+    assert said in model_warnings(model(), GOOD, GOOD[:2], judged(0.5), DONE)
+    kept = model()
+    kept.recipe.keep_epoch = 3  # chosen on the training examples
+    assert said not in model_warnings(kept, GOOD, GOOD[:2], judged(0.5), DONE)

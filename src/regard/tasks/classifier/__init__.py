@@ -45,6 +45,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "dropout": 0.4,
         "average": 0.98,
         "epochs": 4,
+        # What the linear part leaves is little: larger steps only disturb it.
+        "learning_rate": 1e-3,
         "best_by": "loss",
         "cross_validate": True,
         "patience": 3,

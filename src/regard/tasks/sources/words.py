@@ -59,7 +59,15 @@ _UNSPACED = {
     "feature_dropout": 0.3,
     "linear_ngrams": "characters",
 }
-_FEW_LABELS = 8
+_MOST_WEIGHTS = 1 << 22
+
+
+def _linear_rows(pairs: Sequence[tuple[Any, Any]]) -> int:
+    """The rows of each table of a linear part: several for each word of the texts, as each may begin a new pair."""
+    words = sum(len(source.split() if isinstance(source, str) else source) for source, _ in pairs)
+    labels = len({target for _, target in pairs if isinstance(target, str)})
+    most = 1 << min(18, (_MOST_WEIGHTS // max(1, labels)).bit_length() - 1)
+    return max(1 << 12, min(most, 1 << (4 * words).bit_length()))
 
 
 @dataclass(frozen=True)
@@ -114,9 +122,8 @@ class Words(Source):
 
     @classmethod
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        unspaced = mostly_unspaced([source for source, _ in pairs if isinstance(source, str)])
-        labels = {target for _, target in pairs if isinstance(target, str)}
-        return {**(_UNSPACED if unspaced else {}), **({"linear_rows": 16384} if len(labels) > _FEW_LABELS else {})}
+        texts = [source for source, _ in pairs if isinstance(source, str)]
+        return {**(_UNSPACED if mostly_unspaced(texts) else {}), "linear_rows": _linear_rows(pairs)}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
         return WordEncoder.fit((self._words(source) for source in sources), features=self.features)
