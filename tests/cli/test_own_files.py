@@ -97,7 +97,8 @@ def test_skipped_lines_are_counted_and_listed_in_their_encoding(folder, capsys, 
     # There is no header, so all 58 lines are rows.
     assert "1 of 58 lines is broken and was skipped" in said.err
     assert json.loads(path.read_text("utf-8"))["text"] == "größte Übel"
-    assert f"--skip-broken {path} --encoding cp1252" in " ".join(said.out.split())
+    # A long path is broken at the end of a line.
+    assert f"--skip-broken{path}--encodingcp1252" in "".join(said.out.split())
 
 
 def test_lists_of_sources_may_have_other_encodings(folder, capsys, tmp_path):
