@@ -9,6 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.attention import Lengths, attend
+from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import Batch
 from regard.inputs.text.hashed_ngrams import NGRAM_COLUMNS
@@ -84,6 +85,7 @@ class LinearPart(nn.Module):
 
         Raises:
             MissingExtraError: scikit-learn is not installed.
+            ArgumentError: there are no ids.
         """
         counts = [self._counts(part) for part in zip(*(_parts(each) for each in ids), strict=True)]
         known = target.known(wanted).numpy().nonzero()[0]
@@ -130,7 +132,8 @@ class LinearPart(nn.Module):
 
 def _parts(ids: Tensor | None) -> tuple[Tensor, Tensor]:
     """The ids of words and those of characters."""
-    assert ids is not None, "a batch for a linear part has n-grams"
+    if ids is None:
+        raise ArgumentError("`ngrams` of a batch must be ids for a linear part, but is None. Encode texts by the model.")
     return ids[..., :NGRAM_COLUMNS], ids[..., NGRAM_COLUMNS:]
 
 
