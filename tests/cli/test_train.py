@@ -78,7 +78,9 @@ def test_test_is_read_when_it_is_asked_for_and_each_reading_is_counted(words, tr
     assert main(start) == 0
     said = " ".join(capsys.readouterr().out.split())
     # The command that reads it, as it can be pasted.
-    assert f"Test was not read. Read it once, when all choices are made: regard evaluate {out} --data {treebank} " in said
+    assert (
+        f"Test was not read. Read it once, when all choices are made: regard evaluate {out} --data {treebank} " in said
+    )
     assert {*load(out).about["scores"]} == {"dev"}
     assert "test" not in (out / "model" / "README.md").read_text(encoding="utf-8").split("## Scores")[1].split("##")[0]
     weights = (out / "model" / "model.safetensors").read_bytes()

@@ -1,7 +1,7 @@
 """The linear part of a classifier of texts: a model of n-grams, which is fitted first, and whose outputs are added."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -94,59 +94,76 @@ class LinearPart(nn.Module):
         for fold in range(_FOLDS):
             rest, own = known[folds != fold], known[folds == fold]
             if len(rest) and len(own):
-                tables, bias = self._solved(counts, target, wanted, rest)
-                found = sum(
-                    _scaled(part[own], table[:, -1]) @ table[:, :-1] for part, table in zip(counts, tables, strict=True)
-                )
-                held_out[own] = torch.from_numpy(found + bias).float()
-        tables, bias = self._solved(counts, target, wanted, known)
+                found = _solved(counts, target, wanted, rest)
+                held_out[own] = torch.from_numpy(found.outputs([part[own] for part in counts])).float()
+        found = _solved(counts, target, wanted, known)
         with torch.no_grad():
-            self.bias.copy_(torch.from_numpy(bias))
-            for module, table in zip((self.words, self.characters), tables, strict=True):
-                module.weight.copy_(torch.from_numpy(table))
+            self.bias.copy_(torch.from_numpy(found.bias))
+            for module, weights, idf in zip((self.words, self.characters), found.weights, found.idf, strict=True):
+                module.weight.copy_(torch.from_numpy(np.column_stack([weights * idf[:, None], idf**2])))
         return held_out
 
     def _counts(self, ids: Sequence[Int64[Tensor, "length ngram"]]) -> Any:
         """How often each text has each n-gram, sparse (text, row)."""
-        flat = [each[each > 0].numpy() for each in ids]
-        columns = np.concatenate(flat) if flat else np.zeros(0, np.int64)
-        texts = np.repeat(np.arange(len(flat)), [len(each) for each in flat])
-        matrix = require("scipy.sparse", extra="train").csr_matrix
-        return matrix((np.ones(len(columns)), (texts, columns)), shape=(len(flat), self.rows))
-
-    def _solved(self, counts: Sequence[Any], target: Target, wanted: Tensor, places: Any) -> tuple[list[Any], Any]:
-        """The tables and the bias of the model that is fitted to the texts at these places."""
-        places = np.asarray(spread([*places], _MOST_EXAMPLES))
-        own = [part[places] for part in counts]
-        idf = [_idf(part) for part in own]
-        features = require("scipy.sparse", extra="train").hstack(
-            [_scaled(part, each**2).multiply(each[None]) for part, each in zip(own, idf, strict=True)]
+        flat = [each[each > 0].numpy().astype(np.int32) for each in ids]
+        ends = np.cumsum([0, *map(len, flat)])
+        columns = np.concatenate([*flat, np.zeros(0, np.int32)])
+        matrix = require("scipy.sparse", extra="train").csr_matrix(
+            (np.ones(len(columns), np.float32), columns, ends), shape=(len(flat), self.rows)
         )
-        weights, bias = _fitted(features.tocsr(), target, wanted[places].numpy())
-        tables = [
-            np.concatenate([part * each[:, None], each[:, None] ** 2], axis=1)
-            for part, each in zip(np.split(weights, len(idf)), idf, strict=True)
-        ]
-        return tables, bias
+        matrix.sum_duplicates()
+        return matrix
+
+
+class _Solved(NamedTuple):
+    """A linear model of texts.
+
+    Args:
+        weights: of each table, (row, output).
+        idf: of each table, the inverse document frequency of each row.
+        bias: (output,).
+    """
+
+    weights: Sequence[Any]
+    idf: Sequence[Any]
+    bias: Any
+
+    def outputs(self, counts: Sequence[Any]) -> Any:
+        """The outputs (text, output) for the counts of n-grams in each table."""
+        parts = zip(counts, self.idf, self.weights, strict=True)
+        return sum(_tf_idf(part, idf) @ weights for part, idf, weights in parts) + self.bias
+
+
+def _solved(counts: Sequence[Any], target: Target, wanted: Tensor, places: Any) -> _Solved:
+    """The model that is fitted to the texts at these places."""
+    places = np.asarray(spread([*places], _MOST_EXAMPLES))
+    own = [part[places] for part in counts]
+    idf = [_idf(part) for part in own]
+    hstack = require("scipy.sparse", extra="train").hstack
+    features = hstack([_tf_idf(part, each) for part, each in zip(own, idf, strict=True)], format="csr")
+    weights, bias = _fitted(features, target, wanted[places].numpy())
+    return _Solved(np.split(weights, len(idf)), idf, bias)
 
 
 def _parts(ids: Tensor | None) -> tuple[Tensor, Tensor]:
     """The ids of words and those of characters."""
     if ids is None:
-        raise ArgumentError("`ngrams` of a batch must be ids for a linear part, but is None. Encode texts by the model.")
+        raise ArgumentError("`ngrams` of a batch must be ids for a linear part, but is None. Let the model encode it.")
     return ids[..., :NGRAM_COLUMNS], ids[..., NGRAM_COLUMNS:]
 
 
 def _idf(counts: Any) -> Any:
-    """The smoothed inverse document frequency of each n-gram; 0 of those that no text has."""
-    texts = (counts > 0).sum(0).A1 if hasattr((counts > 0).sum(0), "A1") else np.asarray((counts > 0).sum(0)).ravel()
-    return np.where(texts > 0, np.log((1 + counts.shape[0]) / (1 + texts)) + 1, 0.0)
+    """The smoothed inverse document frequency of each row; 0 of those that no text has, so that they add nothing."""
+    texts = np.bincount(counts.indices, minlength=counts.shape[1])
+    return np.where(texts > 0, np.log((1 + counts.shape[0]) / (1 + texts)) + 1, 0.0).astype(np.float32)
 
 
-def _scaled(counts: Any, squares: Any) -> Any:
-    """The counts, divided by the norm of each text's tf-idf."""
-    norm = np.sqrt(np.maximum(counts @ squares, 1e-6))
-    return counts.multiply(1 / norm[:, None]).tocsr()
+def _tf_idf(counts: Any, idf: Any) -> Any:
+    """The counts times the idf, divided by the norm of each text, in which an n-gram counts as often as it occurs."""
+    norm = np.sqrt(np.maximum(counts @ idf**2, 1e-6))
+    scaled = counts.copy()
+    scaled.data *= idf[counts.indices] / np.repeat(norm, np.diff(counts.indptr))
+    return scaled
 
 
 def _fitted(features: Any, target: Target, wanted: Any) -> tuple[Any, Any]:

@@ -61,7 +61,7 @@ class Hallucination:
         >>> _ = torch.manual_seed(1)
         >>> made = Hallucination([("walk", "walked"), ("answer", "answered")], 1.0)
         >>> made.pair(0), made.pair(0)
-        (('walk', 'walked'), ('answlk', 'answlked'))
+        (('answlk', 'answlked'), ('walk', 'walked'))
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]], probability: float):
