@@ -166,6 +166,8 @@ class TestInAModel:
         texts = [text for text, _ in pairs]
         assert again.classify(texts) == model.classify(texts)
         assert float(again.network.linear.words.weight.abs().max()) > 0
+        card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+        assert "beside it a linear model of n-grams, whose outputs are added" in card
 
     def test_training_leaves_it_as_it_was_fitted(self):
         pairs = pairs_of(60)

@@ -92,7 +92,11 @@ def _net(model: Mapping[str, Any]) -> str:
         pooling = POOLINGS.get(getattr(recipe.task, "pooling", ""))
         draws = pooling is not None and pooling.attends
         found += ", and attention that draws the answer from them" if draws else ", without attention, for comparison"
-    return found if recipe.members == 1 else f"{found}; {recipe.members} such nets, whose mean is the answer"
+    if recipe.members > 1:
+        found += f"; {recipe.members} such nets, whose mean is the answer"
+    if getattr(recipe.input, "linear", False) and getattr(recipe.task, "pooling", None) is not None:
+        found += "; beside it a linear model of n-grams, whose outputs are added"
+    return found
 
 
 def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:
