@@ -92,7 +92,7 @@ SETS = {
     "speaker": known("classifier", "fsdd", "speaker"),
     "mnist": known("classifier", "mnist", "digit"),
     "tox21": known("classifier", "tox21", "all"),
-    "bbbp": known("classifier", "bbbp", "permeable"),
+    "bbbp": known("classifier", "bbbp", "penetration"),
     "esol": known("classifier", "esol", "solubility"),
     "lipophilicity": known("classifier", "lipophilicity", "logD"),
     "cora": known("tagger", "cora", "field"),

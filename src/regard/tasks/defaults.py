@@ -54,13 +54,10 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
             text_input if INPUTS[possible_inputs[0]].is_text and text_input in possible_inputs else possible_inputs[0]
         )
     settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
-    kind = INPUTS[input]
-    fitted = kind.fitted_recipe(pairs), TASKS[task].fitted_fields(pairs, input)
-    for defaults in (kind.defaults, TASKS[task].defaults(input), *fitted):
-        settings = {**settings, **defaults, "input": {**settings["input"], **defaults.get("input", {})}}
-    settings["task"] |= TASKS[task].fitted(pairs, input)
-    settings["input"] |= kind.fitted(pairs)
-    settings |= TASKS[task].adapted(settings["task"])
+    kind, own = INPUTS[input], TASKS[task]
+    for fields in (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input)):
+        sections = {name: {**settings[name], **fields.get(name, {})} for name in ("task", "input")}
+        settings = {**settings, **fields, **sections}
     return sized(Recipe.from_json(settings), pairs)
 
 

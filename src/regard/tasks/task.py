@@ -152,20 +152,12 @@ class Task:
         return {}
 
     def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
-        """The settings of a default recipe that depend on the examples."""
-        return {}
-
-    def adapted(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields of a default recipe that depend on its settings of the task, as `fitted` chose them."""
+        """The fields of a default recipe that depend on the examples, likewise."""
         return {}
 
     def least_batches(self, recipe: Any) -> int:
         """The least number of batches in an epoch of a default recipe."""
         return self.batches
-
-    def fitted_fields(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
-        """The fields of a default recipe, beside those of `defaults`, that depend on the examples."""
-        return {}
 
     def most_epochs(self, source: str) -> int:
         """The largest number of epochs in a default recipe, for a kind of source."""

@@ -138,12 +138,12 @@ class _Classifier(Task):
     def defaults(self, source: str) -> Mapping[str, Any]:
         return _DEFAULTS.get(source, {})
 
-    def fitted_fields(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
-        from regard.tasks.sources import INPUTS
-
+    def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
         if source != "vectors" or not any(isinstance(target, str) for _, target in pairs):
             return {}
-        return {**_LABELLED_SERIES, "input": INPUTS[source].fitted_whole(pairs)}
+        from regard.tasks.sources.vectors import labelled_series
+
+        return {**_LABELLED_SERIES, "input": labelled_series(pairs)}
 
     def most_epochs(self, source: str) -> int:
         return {"words": 10, "graphs": 60, "pictures": 160}.get(source, 100)

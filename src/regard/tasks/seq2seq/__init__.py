@@ -104,11 +104,9 @@ class _Seq2Seq(Task):
     def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
         from regard.tasks.seq2seq.settings import fitted_settings
 
-        return fitted_settings(pairs, source)
-
-    def adapted(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        task = fitted_settings(pairs, source)
         # Much less is to be learned where most is copied: one layer makes no more errors than two.
-        return {"layers": 1} if settings.get("copying") else {}
+        return {"task": task, "layers": 1} if task.get("copying") else {"task": task}
 
     def least_batches(self, recipe: Any) -> int:
         return self.batches // 2 if recipe.task.copying else self.batches

@@ -173,15 +173,15 @@ class Graphs(_GraphSource):
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
         longest = max((len(source) for source, _ in pairs if isinstance(source, Graph)), default=0)
         # All pairs of nodes would take too much memory and time.
-        return {"edges": True, "reach": 0} if longest > _MOST_PAIRED else {}
-
-    @classmethod
-    def fitted_recipe(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+        sparse = {"edges": True, "reach": 0} if longest > _MOST_PAIRED else {}
         alike = _alike(homophily(_node_labels(pairs)))
         words = all(_counts_words(source) for source, _ in pairs)
+        fields: Mapping[str, Any] = {}
         if alike is False:
-            return _APART_WORDS if words else _APART
-        return _AVERAGED if alike and words else {}
+            fields = _APART_WORDS if words else _APART
+        elif alike and words:
+            fields = _AVERAGED
+        return {**fields, "input": {**fields.get("input", {}), **sparse}}
 
     def target_warnings(self, pairs: Sequence[tuple[Any, Any]]) -> Iterator[str]:
         found = homophily(_node_labels(pairs))

@@ -141,13 +141,14 @@ class Pictures(Source):
         scale = min(1.0, _LONGEST_SIDE / max(sides))
         height, width = (max(4, round(scale * side)) for side in (sides if alike else [max(sides)] * 2))
         coloured = any(picture.ndim == 3 and np.ptp(picture, axis=-1).mean() > _COLOURED for picture in pictures)
-        return {
+        fitted = {
             "height": height,
             "width": width,
             "patch": 8 if max(height, width) > 32 else 4,
             "shift": max(height, width) // 8,
             "channels": "rgb" if coloured else "grey",
         }
+        return {"input": fitted}
 
     def fit(self, sources: Iterable[Any]) -> PictureVectors:
         return self._vectors()

@@ -67,22 +67,12 @@ class Source(Settings):
 
     @classmethod
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        """The settings of this kind in a default recipe that follow from the training examples."""
-        return {}
-
-    @classmethod
-    def fitted_recipe(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        """The other settings of a default recipe that follow from the training examples, as in `defaults`."""
+        """The settings of a default recipe that follow from the training examples, as in `defaults`."""
         return {}
 
     def target_warnings(self, pairs: Sequence[tuple[Any, Any]]) -> Iterator[str]:
         """What the training targets show that users should know of, as sentences."""
         yield from ()
-
-    @classmethod
-    def fitted_whole(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        """As `fitted`, for tasks whose target is of the whole source: its items may then be joined."""
-        return {}
 
     def fit(self, sources: Iterable[Any]) -> Any:
         """Make the encoder from the training sources."""

@@ -229,7 +229,7 @@ class Speech(Source):
 
     @classmethod
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        return {} if any(_measures(target) for _, target in pairs) else _AUGMENTED
+        return {} if any(_measures(target) for _, target in pairs) else {"input": _AUGMENTED}
 
     def fit(self, sources: Iterable[Any]) -> SpeechEncoder:
         plain = SpeechEncoder(self._frames())

@@ -56,7 +56,7 @@ class Texts(Source):
 
     @classmethod
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        return vocabulary_settings([source for source, _ in pairs if isinstance(source, str)])
+        return {"input": vocabulary_settings([source for source, _ in pairs if isinstance(source, str)])}
 
     def fit(self, sources: Iterable[str]) -> Vocabulary:
         # The number of bytes is fixed.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from regard.inspection import DrawnTable
     from regard.tasks.baselines import SimpleFeatures
 
-__all__ = ["VectorEmbedding", "VectorEncoder", "Vectors"]
+__all__ = ["VectorEmbedding", "VectorEncoder", "Vectors", "labelled_series"]
 
 _ITEMS = 24
 """About how many items a series of usual length has in a default recipe for a target of the whole series."""
@@ -79,16 +79,6 @@ class Vectors(Source):
     @classmethod
     def suits(cls, source: Any) -> int:
         return 3 if isinstance(source, Tensor | np.ndarray) and source.ndim == 2 else 0
-
-    @classmethod
-    def fitted_whole(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
-        lengths = sorted(len(_tensor(source)) for source, _ in pairs)
-        # The shares of all items are kept in memory: of many series, there are fewer.
-        items = max(4, min(_ITEMS, _MOST_ITEMS // len(pairs)))
-        return {
-            "convolutions": 1000 if len(pairs) <= _FEW_SERIES else 252,
-            "together": min(10_000, max(1, round(lengths[len(lengths) // 2] / items))),
-        }
 
     def fit(self, sources: Iterable[Any]) -> Standardise | VectorEncoder:
         sources = [_tensor(source) for source in sources]
@@ -154,6 +144,17 @@ class Vectors(Source):
             return ()
         names = itertools.product(range(1, self.together + 1), range(1, width + 1))
         return tuple(str(place) if width == 1 else f"{place}: {column}" for place, column in names)
+
+
+def labelled_series(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    """The settings of `Vectors` in a default recipe for series with a label each, whose vectors are then joined."""
+    lengths = sorted(len(_tensor(source)) for source, _ in pairs)
+    # The shares of all items are kept in memory: of many series, there are fewer.
+    items = max(4, min(_ITEMS, _MOST_ITEMS // len(pairs)))
+    return {
+        "convolutions": 1000 if len(pairs) <= _FEW_SERIES else 252,
+        "together": min(10_000, max(1, round(lengths[len(lengths) // 2] / items))),
+    }
 
 
 class VectorEmbedding(nn.Module):

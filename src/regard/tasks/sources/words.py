@@ -123,7 +123,8 @@ class Words(Source):
     @classmethod
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
         texts = [source for source, _ in pairs if isinstance(source, str)]
-        return {**(_UNSPACED if mostly_unspaced(texts) else {}), "linear_rows": _linear_rows(pairs)}
+        unspaced = _UNSPACED if mostly_unspaced(texts) else {}
+        return {"input": {**unspaced, "linear_rows": _linear_rows(pairs)}}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
         return WordEncoder.fit((self._words(source) for source in sources), features=self.features)
