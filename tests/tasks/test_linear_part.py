@@ -9,9 +9,12 @@ import pytest
 import torch
 
 from regard import Recipe, load, train
+from regard.errors import ArgumentError
 from regard.inputs import Batch
-from regard.inputs.text.hashed_ngrams import NGRAM_COLUMNS, hashed_ngrams
+from regard.inputs.text.hashed_ngrams import WORD_COLUMNS, hashed_ngrams
 from regard.tasks import default_recipe
+from regard.tasks.classifier.data import ClassifierData
+from regard.tasks.folds import folds_of
 from regard.tasks.linear_part import LinearPart
 from regard.tasks.targets import Label, MultiLabel, Regression
 from regard.tasks.training.cross_validation import choose_epoch, earliest_good, needs_cross_validation
@@ -33,6 +36,11 @@ def batch_of(texts, rows=ROWS):
     return Batch(torch.zeros(len(texts), int(lengths.max()), 1), lengths, ngrams=hashed_ngrams(texts, rows))
 
 
+def fit(part, ids, target, wanted):
+    """Fit with folds in turn."""
+    return part.fit(ids, target, wanted, [place % 4 for place in range(len(wanted))])
+
+
 def ids_of(texts, rows=ROWS):
     return [hashed_ngrams([text], rows)[0] for text in texts]
 
@@ -51,11 +59,11 @@ class TestHashedNgrams:
 
     def test_a_script_without_spaces_has_short_ngrams(self):
         ids = hashed_ngrams([["很好看"]], 1 << 30, unspaced=True)[0]
-        assert int((ids[:, NGRAM_COLUMNS:] > 0).sum()) == 3 + 2 + 1
+        assert int((ids[:, WORD_COLUMNS:] > 0).sum()) == 3 + 2 + 1
 
     def test_ids_are_within_the_table_and_a_very_long_word_is_cut(self):
         ids = hashed_ngrams([["x" * 100_000], []], 16)
-        assert ids.shape == (2, 1, NGRAM_COLUMNS + 60)
+        assert ids.shape == (2, 1, WORD_COLUMNS + 60)
         assert int(ids.max()) < 16
         assert not ids[1].any()
 
@@ -70,10 +78,10 @@ class TestOutputs:
         texts = [list(dict.fromkeys(each)) for each in texts]
         target = Label(("no", "yes"))
         ids = [
-            torch.cat([each[:, :NGRAM_COLUMNS], torch.zeros(len(each), 1).long()], 1) for each in ids_of(texts, 1 << 20)
+            torch.cat([each[:, :WORD_COLUMNS], torch.zeros(len(each), 1).long()], 1) for each in ids_of(texts, 1 << 20)
         ]
         part = LinearPart(1 << 20, 2)
-        part.fit(ids, target, target.tensor(labels))
+        fit(part, ids, target, target.tensor(labels))
         vectorizer = text.TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2))
         features = vectorizer.fit_transform([" ".join(each) for each in texts])
         expected = linear.LogisticRegression(C=10.0, max_iter=300).fit(features, labels).decision_function(features)
@@ -85,18 +93,18 @@ class TestOutputs:
         texts, labels, _ = texts_with_labels(41)
         target = Label(("no", "yes"))
         wanted, ids = target.tensor(labels), ids_of(texts)
-        held_out = LinearPart(ROWS, 2).fit(ids, target, wanted)
+        held_out = fit(LinearPart(ROWS, 2), ids, target, wanted)
         for fold in range(4):
             rest = [place for place in range(41) if place % 4 != fold]
             part = LinearPart(ROWS, 2)
-            part.fit([ids[place] for place in rest], target, wanted[rest])
+            fit(part, [ids[place] for place in rest], target, wanted[rest])
             own = [place for place in range(41) if place % 4 == fold]
             assert torch.allclose(part(batch_of([texts[place] for place in own])), held_out[own], atol=1e-3)
 
     def test_padding_and_company_change_nothing(self):
         texts, labels, _ = texts_with_labels(30)
         part, target = LinearPart(ROWS, 2), Label(("no", "yes"))
-        part.fit(ids_of(texts), target, target.tensor(labels))
+        fit(part, ids_of(texts), target, target.tensor(labels))
         together = part(batch_of(texts))
         alone = torch.cat([part(batch_of([text])) for text in texts])
         assert torch.allclose(together, alone, atol=1e-5)
@@ -104,7 +112,7 @@ class TestOutputs:
     def test_ngrams_that_no_text_had_add_nothing(self):
         texts, labels, _ = texts_with_labels(30)
         part, target = LinearPart(1 << 20, 2), Label(("no", "yes"))
-        part.fit(ids_of(texts, 1 << 20), target, target.tensor(labels))
+        fit(part, ids_of(texts, 1 << 20), target, target.tensor(labels))
         (unknown,) = part(batch_of([["zyx"]], 1 << 20))
         assert torch.allclose(unknown, part.bias)
 
@@ -112,13 +120,20 @@ class TestOutputs:
         texts, labels, _ = texts_with_labels(20)
         target = Label(("maybe", "no", "yes"))
         labels[3], labels[7] = "maybe", None
-        held_out = LinearPart(ROWS, 3).fit(ids_of(texts), target, target.tensor(labels))
+        held_out = fit(LinearPart(ROWS, 3), ids_of(texts), target, target.tensor(labels))
         assert torch.isfinite(held_out).all()
         assert held_out[3].argmax() != 0
 
+    def test_a_text_without_a_target_has_the_outputs_of_the_whole_model(self):
+        texts, labels, _ = texts_with_labels(20)
+        part, target = LinearPart(ROWS, 2), Label(("no", "yes"))
+        labels[7] = None
+        held_out = fit(part, ids_of(texts), target, target.tensor(labels))
+        assert torch.allclose(held_out[7], part(batch_of(texts[7:8]))[0], atol=1e-3)
+
     def test_one_label_alone(self):
         part = LinearPart(ROWS, 1)
-        part.fit(ids_of([["a"], ["b"]]), Label(("yes",)), torch.tensor([0, 0]))
+        fit(part, ids_of([["a"], ["b"]]), Label(("yes",)), torch.tensor([0, 0]))
         assert torch.isfinite(part(batch_of([["a"]]))).all()
 
     def test_several_questions_and_numbers(self):
@@ -126,12 +141,12 @@ class TestOutputs:
         questions = MultiLabel(("is it good?", "is it ever asked?"))
         rows = [(int(label == "yes"), None) for label in labels]
         part = LinearPart(ROWS, 2)
-        part.fit(ids_of(texts), questions, questions.tensor(rows))
+        fit(part, ids_of(texts), questions, questions.tensor(rows))
         assert questions.score(part(batch_of(texts)), questions.tensor(rows)) > 0.95
         number = Regression.fit([float(score) for score in scores])
         part = LinearPart(ROWS, 1)
         wanted = number.tensor([float(score) for score in scores])
-        held_out = part.fit(ids_of(texts), number, wanted)
+        held_out = fit(part, ids_of(texts), number, wanted)
         assert float((held_out.flatten() - wanted.flatten()).square().mean()) < 0.3 * float(wanted.var())
 
 
@@ -216,14 +231,25 @@ class TestTheEpochToKeep:
     def test_each_example_is_held_out_once(self):
         seen = []
 
-        def rehearse(recipe, examples, dev):
-            assert not {*map(id, examples)} & {*map(id, dev)}
+        def log_of(examples, dev):
+            assert not {text for text, _ in examples} & {text for text, _ in dev}
             seen.extend(text for text, _ in dev)
             return [{"dev_loss": 1.0}]
 
-        pairs = [(f"text {number}", "yes") for number in range(11)]
-        assert choose_epoch(RECIPE, pairs, rehearse).keep_epoch == 1
+        # Some texts twice: both are held out together.
+        pairs = [(f"text {number % 9}", "yes") for number in range(11)]
+        assert choose_epoch(RECIPE, pairs, log_of).keep_epoch == 1
         assert sorted(seen) == sorted(text for text, _ in pairs)
+
+    def test_a_loss_that_is_not_finite_does_not_count(self):
+        curves = iter([[0.9, math.inf], [0.9, 0.5], [0.9, math.nan], [0.9, 0.4]])
+
+        def log_of(examples, dev):
+            return [{"dev_loss": loss} for loss in next(curves)]
+
+        assert choose_epoch(RECIPE, pairs_of(20), log_of).keep_epoch == 2
+        curves = iter([[math.nan]] * 4)
+        assert choose_epoch(RECIPE, pairs_of(20), log_of).keep_epoch is None
 
     def test_only_where_dev_is_small(self):
         recipe, pairs = dataclasses.replace(RECIPE, cross_validate=True), pairs_of(20)
@@ -231,7 +257,8 @@ class TestTheEpochToKeep:
         assert not needs_cross_validation(recipe, pairs, pairs * 10)
         assert not needs_cross_validation(recipe, pairs[:7], pairs)
         assert not needs_cross_validation(RECIPE, pairs, pairs)
-        assert not needs_cross_validation(dataclasses.replace(recipe, keep_epoch=2), pairs, pairs)
+        assert not needs_cross_validation(dataclasses.replace(recipe, minutes=1.0), pairs, pairs)
+        assert not needs_cross_validation(recipe, pairs * 251, pairs)
 
     def test_training_ends_with_it_and_keeps_it(self, tmp_path, capfd):
         pairs = pairs_of(40)
@@ -250,6 +277,50 @@ class TestTheEpochToKeep:
         again = train(pairs, pairs[:9], recipe=recipe, out=tmp_path / "run", resume=True, progress="lines")
         assert "Cross-validation" not in capfd.readouterr().err
         assert again.recipe == first.recipe
+
+    def test_another_training_by_the_recipe_of_a_model_chooses_anew(self):
+        pairs = pairs_of(240)
+        recipe = dataclasses.replace(RECIPE, epochs=2, cross_validate=True)
+        model = train(pairs[:30], pairs[:9], recipe=recipe, progress="none")
+        assert model.recipe.keep_epoch is not None
+        again = train(pairs[:30], pairs, recipe=model.recipe, progress="none")
+        assert again.recipe.keep_epoch is None
+
+    def test_a_folder_in_use_is_refused_before_it(self, tmp_path, capfd):
+        (tmp_path / "mine.txt").touch()
+        pairs = pairs_of(40)
+        recipe = dataclasses.replace(RECIPE, cross_validate=True)
+        with pytest.raises(ArgumentError, match="`out` must be a new or empty folder"):
+            train(pairs, pairs[:9], recipe=recipe, out=tmp_path, progress="lines")
+        assert "Cross-validation" not in capfd.readouterr().err
+
+    def test_two_examples_of_each_label_are_enough(self, capfd):
+        pairs = [(f"{word} {number}", word) for word in ("red", "green", "blue", "black") for number in (1, 2)]
+        recipe = dataclasses.replace(RECIPE, cross_validate=True)
+        assert train(pairs, pairs, recipe=recipe, progress="lines").recipe.keep_epoch is not None
+        assert "isn't possible" not in capfd.readouterr().err
+
+
+class TestFolds:
+    def test_equal_sources_share_one_and_each_label_is_in_all(self):
+        """Labels in turn, as many as folds: by the place in the list, each fold would have one label alone."""
+        labels = [("a", "b", "c", "d")[place % 4] for place in range(400)]
+        folds = folds_of([f"text {place}" for place in range(400)], labels, 4)
+        for fold in range(4):
+            own = [label for label, each in zip(labels, folds, strict=True) if each == fold]
+            assert [own.count(label) for label in "abcd"] == [25] * 4
+        twice = folds_of(["one", "two", "one", "three"] * 5, ["a", "b", "a", "b"] * 5, 2)
+        assert twice[0::4] == twice[2::4]
+
+    def test_offsets_of_repeated_texts_with_random_labels_know_nothing(self):
+        """Each text three times: a text in another fold would give its label away."""
+        drawn = random.Random(1)
+        texts = [f"w{drawn.randrange(10**9)} w{drawn.randrange(10**9)}" for _ in range(60)] * 3
+        labels = [drawn.choice(["no", "yes"]) for _ in range(60)] * 3
+        pairs = list(zip(texts, labels, strict=True))
+        objective = ClassifierData(RECIPE, pairs, pairs[:9], None).objective()
+        wanted = Label(("no", "yes")).tensor(labels)
+        assert float((objective.dataset.offsets.argmax(1) == wanted).float().mean()) < 0.8
 
 
 class TestBestByLoss:
@@ -270,8 +341,6 @@ class TestBestByLoss:
         """The loss of dev is that at the best temperature: outputs that are ten times as large have the same."""
         pairs = pairs_of(60)
         model = train(pairs, pairs, recipe=RECIPE, progress="none")
-        from regard.tasks.classifier.data import ClassifierData
-
         torch.manual_seed(0)
         objective = ClassifierData(dataclasses.replace(RECIPE, best_by="loss"), pairs, pairs, None).objective()
         objective.network.load_state_dict(model.network.state_dict())

@@ -15,7 +15,7 @@ from regard.cli.train import TrainOptions
 from regard.datasets import PICTURES, SOUNDS, parse_label_names
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.files import looks_like_path, similar_paths
-from regard.page import Page, Prose, Table
+from regard.page import Code, Page, Prose, Table
 from regard.tasks import RECIPES, Experiment, Recipe, Task, Trained, bundled
 from regard.tasks.examples import as_pairs
 from regard.tasks.judging.intervals import format_interval
@@ -167,8 +167,9 @@ def _page(trained: Trained, out: Path, data: str, alike: Sequence[str]) -> Page:
             *((Prose(describe_test_reads(model.about["test_reads"])),) if "test" in scores else ()),
             *(Prose(f"Warning: {warning}") for warning in trained.warnings if warning != better),
             Prose(f"Saved in {trained.folder}, with a card. What to do next:"),
-            *(Prose(shlex.join(step)) for step in steps),
-            *((Prose(_UNREAD), Prose(shlex.join(evaluate))) if unread else ()),
+            # A command that is broken at the end of a line would be another one.
+            *(Code(shlex.join(step)) for step in steps),
+            *((Prose(_UNREAD), Code(shlex.join(evaluate))) if unread else ()),
             *(() if baseline is None else (Prose(baseline.verdict(scores["dev"])),)),
         ),
     )

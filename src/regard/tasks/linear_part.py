@@ -1,6 +1,7 @@
 """The linear part of a classifier of texts: a model of n-grams, which is fitted first, and whose outputs are added."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +13,14 @@ from regard.attention import Lengths, attend
 from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import Batch
-from regard.inputs.text.hashed_ngrams import NGRAM_COLUMNS
-from regard.tasks.examples import spread
+from regard.inputs.text.hashed_ngrams import WORD_COLUMNS
 from regard.tasks.targets import Target
 
-__all__ = ["LinearPart"]
+__all__ = ["LINEAR_FOLDS", "LinearPart"]
 
 _MOST_EXAMPLES = 20_000
-_FOLDS = 4
+LINEAR_FOLDS = 4
+"""So many parts of the training texts, each with what the model of the others says of it."""
 _ABSENT = -4.0
 """The bias of a label that the examples lack."""
 
@@ -43,7 +44,7 @@ class LinearPart(nn.Module):
         >>> from regard.inputs.text.hashed_ngrams import hashed_ngrams
         >>> from regard.tasks.targets import Label
         >>> part, ids = LinearPart(64, 2), hashed_ngrams([["good"], ["poor"]] * 8, 64)
-        >>> _ = part.fit(ids, Label(("no", "yes")), torch.tensor([1, 0] * 8))
+        >>> _ = part.fit(ids, Label(("no", "yes")), torch.tensor([1, 0] * 8), folds=[0, 0, 1, 1] * 4)
         >>> batch = Batch(torch.zeros(16, 1, 1), torch.ones(16, dtype=torch.int64), ngrams=ids)
         >>> part(batch).argmax(1)[:2]
         tensor([1, 0])
@@ -72,47 +73,52 @@ class LinearPart(nn.Module):
         return mean * batch.lengths[:, None] + self.bias
 
     def fit(
-        self, ids: Int64[Tensor, "text length ngram"] | Sequence[Tensor], target: Target, wanted: Tensor
+        self, ids: Iterable[Int64[Tensor, "length ngram"]], target: Target, wanted: Tensor, folds: Sequence[int]
     ) -> Float[Tensor, "text output"]:
-        """Fit it to texts, and return what it says of each of them if it is fitted to the others.
+        """Fit it to texts, and return what it says of each fold if it is fitted to the others.
 
-        The outputs for texts that it was fitted to are of no use to the network beside it: they are right.
+        The outputs for texts that it was fitted to are of no use to the network beside it: they are right. Of more than
+        20,000 texts it is fitted to so many.
 
         Args:
-            ids: the ids of each text, (length, ngram), padded with 0.
+            ids: the ids of each text, padded with 0.
             target: the target.
-            wanted: the encoded targets of the texts; unknown ones aren't fitted to.
+            wanted: the encoded targets of the texts; it isn't fitted to unknown ones.
+            folds: the fold of each text.
 
         Raises:
             MissingExtraError: scikit-learn is not installed.
-            ArgumentError: there are no ids.
         """
-        counts = [self._counts(part) for part in zip(*(_parts(each) for each in ids), strict=True)]
-        known = target.known(wanted).numpy().nonzero()[0]
-        folds = np.arange(len(known)) % _FOLDS
-        held_out = torch.zeros(len(wanted), self.outputs)
-        for fold in range(_FOLDS):
-            rest, own = known[folds != fold], known[folds == fold]
-            if len(rest) and len(own):
-                found = _solved(counts, target, wanted, rest)
-                held_out[own] = torch.from_numpy(found.outputs([part[own] for part in counts])).float()
-        found = _solved(counts, target, wanted, known)
+        counts = self._counts(ids)
+        known, own = target.known(wanted).numpy(), np.asarray(folds)
+        whole = _solved(counts, target, wanted, known.nonzero()[0])
+        held_out = torch.from_numpy(whole.outputs(counts)).float()
+        for fold in {*folds}:
+            inside, rest = own == fold, (known & (own != fold)).nonzero()[0]
+            if len(rest) and (known & inside).any():
+                outputs = _solved(counts, target, wanted, rest).outputs([part[inside & known] for part in counts])
+                held_out[inside & known] = torch.from_numpy(outputs).float()
         with torch.no_grad():
-            self.bias.copy_(torch.from_numpy(found.bias))
-            for module, weights, idf in zip((self.words, self.characters), found.weights, found.idf, strict=True):
+            self.bias.copy_(torch.from_numpy(whole.bias))
+            for module, weights, idf in zip((self.words, self.characters), whole.weights, whole.idf, strict=True):
                 module.weight.copy_(torch.from_numpy(np.column_stack([weights * idf[:, None], idf**2])))
         return held_out
 
-    def _counts(self, ids: Sequence[Int64[Tensor, "length ngram"]]) -> Any:
-        """How often each text has each n-gram, sparse (text, row)."""
-        flat = [each[each > 0].numpy().astype(np.int32) for each in ids]
-        ends = np.cumsum([0, *map(len, flat)])
-        columns = np.concatenate([*flat, np.zeros(0, np.int32)])
-        matrix = require("scipy.sparse", extra="train").csr_matrix(
-            (np.ones(len(columns), np.float32), columns, ends), shape=(len(flat), self.rows)
-        )
-        matrix.sum_duplicates()
-        return matrix
+    def _counts(self, ids: Iterable[Int64[Tensor, "length ngram"]]) -> list[Any]:
+        """How often each text has each n-gram of words, and of characters: sparse (text, row)."""
+        flat: tuple[list[Any], list[Any]] = [], []
+        for each in ids:
+            for kept, part in zip(flat, _parts(each), strict=True):
+                kept.append(part[part > 0].numpy().astype(np.int32))
+        matrix = require("scipy.sparse", extra="train").csr_matrix
+        found = []
+        for kept in flat:
+            columns = np.concatenate([*kept, np.zeros(0, np.int32)])
+            ends = np.cumsum([0, *map(len, kept)])
+            counts = matrix((np.ones(len(columns), np.float32), columns, ends), shape=(len(kept), self.rows))
+            counts.sum_duplicates()
+            found.append(counts)
+        return found
 
 
 class _Solved(NamedTuple):
@@ -136,7 +142,8 @@ class _Solved(NamedTuple):
 
 def _solved(counts: Sequence[Any], target: Target, wanted: Tensor, places: Any) -> _Solved:
     """The model that is fitted to the texts at these places."""
-    places = np.asarray(spread([*places], _MOST_EXAMPLES))
+    if len(places) > _MOST_EXAMPLES:
+        places = np.sort(np.random.default_rng(0).choice(places, _MOST_EXAMPLES, replace=False))
     own = [part[places] for part in counts]
     idf = [_idf(part) for part in own]
     hstack = require("scipy.sparse", extra="train").hstack
@@ -144,7 +151,10 @@ def _solved(counts: Sequence[Any], target: Target, wanted: Tensor, places: Any) 
     # Most rows of the tables have no n-gram of these texts; without them, solving is several times as fast.
     used = np.concatenate(idf) > 0
     weights = np.zeros((len(used), target.outputs), np.float32)
-    weights[used], bias = _fitted(features[:, used], target, wanted[places].numpy())
+    with warnings.catch_warnings():
+        # A fit that stopped early is good enough to start from.
+        warnings.simplefilter("ignore", require("sklearn.exceptions", extra="train").ConvergenceWarning)
+        weights[used], bias = _fitted(features[:, used], target, wanted[places].numpy())
     return _Solved(np.split(weights, len(idf)), idf, bias)
 
 
@@ -152,7 +162,7 @@ def _parts(ids: Tensor | None) -> tuple[Tensor, Tensor]:
     """The ids of words and those of characters."""
     if ids is None:
         raise ArgumentError("`ngrams` of a batch must be ids for a linear part, but is None. Let the model encode it.")
-    return ids[..., :NGRAM_COLUMNS], ids[..., NGRAM_COLUMNS:]
+    return ids[..., :WORD_COLUMNS], ids[..., WORD_COLUMNS:]
 
 
 def _idf(counts: Any) -> Any:
@@ -192,6 +202,7 @@ def _fitted(features: Any, target: Target, wanted: Any) -> tuple[Any, Any]:
                 found = linear.LogisticRegression(C=10.0, max_iter=300).fit(features[asked], column[asked].astype(int))
                 weights[:, place], bias[place] = found.coef_[0], found.intercept_[0]
             else:
+                # All were answered alike: yes (1) or no (0).
                 bias[place] = _ABSENT * (1 - 2 * answers.sum()) if len(answers) else 0.0
     else:
         found = linear.Ridge(1.0).fit(features, wanted.reshape(-1))

@@ -100,9 +100,9 @@ class Recipe(Settings):
         best_by: what makes an epoch the best one: its "score" on dev, of equal scores the one with the lower loss; or
             its "loss" on dev, which for probabilities is taken at their best temperature. Of few examples the loss says
             more than the score.
-        cross_validate: whether cross-validation on the training examples chooses the epoch to keep, if dev has fewer
-            than 200 examples; it takes three more trainings' time.
-        keep_epoch: the epoch that is kept, and the last one; None: the best on dev.
+        cross_validate: whether cross-validation on at most 5,000 training examples chooses `keep_epoch` anew, if dev
+            has fewer than 200; it takes the time of three or four trainings. Not with `minutes` or auxiliary targets.
+        keep_epoch: training ends after this epoch, which is kept; None: the best on dev is.
         patience: stop after this many epochs without a better score on dev, or a lower loss, as `best_by` says.
         minutes: stop after the epoch in which this time is over; None: no limit. A run that stops in this way can't be
             repeated exactly.

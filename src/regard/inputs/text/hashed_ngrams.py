@@ -1,6 +1,8 @@
 """Hashed n-grams of words and of their characters, item by item: what a linear model of texts knows of a word."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
 from zlib import crc32
 
 import numpy as np
@@ -8,14 +10,14 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-__all__ = ["NGRAM_COLUMNS", "hashed_ngrams"]
+__all__ = ["WORD_COLUMNS", "hashed_ngrams"]
 
-NGRAM_COLUMNS = 2
+WORD_COLUMNS = 2
 """The columns of ids that are of words; those of characters follow."""
 
 _SIZES = range(2, 6)
 _UNSPACED_SIZES = range(1, 4)
-_MOST = 60
+_MOST, _MOST_UNSPACED = 60, 400
 
 
 def hashed_ngrams(
@@ -24,7 +26,8 @@ def hashed_ngrams(
     """The ids of each item's n-grams: the word, the word with the one before it, and n-grams of its characters.
 
     Ids are hashes from 1 to `rows` - 1, of words and of characters each; 0 is none. Words are in lower case, and have a
-    space at both ends where characters are counted. Of a word the first 60 n-grams of characters count.
+    space at both ends where characters are counted. The first 60 n-grams of characters of a word count, and of what
+    stands between two punctuation marks the first 400.
 
     Args:
         texts: the items of each text: words, or for a script without spaces what stands between two punctuation marks.
@@ -39,27 +42,28 @@ def hashed_ngrams(
         >>> ids.shape, bool(ids[0, 1, 0] == ids[1, 0, 0]), ids[1, 1].any().item()
         (torch.Size([2, 2, 12]), True, False)
     """
-    sizes = _UNSPACED_SIZES if unspaced else _SIZES
-    cache: dict[str, list[int]] = {}
-    found: list[list[list[int]]] = []
+    found: list[list[tuple[int, ...]]] = []
     for words in texts:
         before, own = "", []
         for word in (each.lower() for each in words):
-            if word not in cache:
-                marked = word if unspaced else f" {word} "
-                pieces = (marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1))
-                cache[word] = [_hashed(f"c{piece}", rows) for piece, _ in zip(pieces, range(_MOST), strict=False)]
             pair = _hashed(f"p{before} {word}", rows) if before else 0
-            own.append([_hashed(f"w{word}", rows), pair, *cache[word]])
+            own.append((_hashed(f"w{word}", rows), pair, *_of_characters(word, rows, unspaced)))
             before = word
         found.append(own)
     longest = max(map(len, found), default=0)
-    most = max((len(ids) for own in found for ids in own), default=NGRAM_COLUMNS)
+    most = max((len(ids) for own in found for ids in own), default=WORD_COLUMNS)
     padded = np.zeros((len(found), longest, most), np.int64)
     for place, own in enumerate(found):
         for item, ids in enumerate(own):
             padded[place, item, : len(ids)] = ids
     return torch.from_numpy(padded)
+
+
+@lru_cache(maxsize=1 << 16)
+def _of_characters(word: str, rows: int, unspaced: bool) -> tuple[int, ...]:
+    marked, sizes, most = (word, _UNSPACED_SIZES, _MOST_UNSPACED) if unspaced else (f" {word} ", _SIZES, _MOST)
+    pieces = (marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1))
+    return tuple(_hashed(f"c{piece}", rows) for piece in islice(pieces, most))
 
 
 def _hashed(text: str, rows: int) -> int:

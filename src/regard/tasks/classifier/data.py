@@ -1,6 +1,7 @@
 """Training data of classifiers: sources with a label, several labels, or a number."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,6 +10,8 @@ from torch import Tensor
 from regard.errors import ArgumentError
 from regard.tasks.classifier.model import Classifier
 from regard.tasks.examples import Pair
+from regard.tasks.folds import folds_of
+from regard.tasks.linear_part import LINEAR_FOLDS
 from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TARGETS, Target
@@ -62,8 +65,17 @@ class ClassifierData(PairsData):
         dev = self._corpus(encoder, answers[0], self.dev, dev_items, dev_targets, "dev")
         network = source_network(self.recipe, encoder, answers[0].outputs)
         if network.linear is not None:
-            dataset.offsets = _fit_linear_part(network.linear, dataset, answers[0])
+            dataset.offset(
+                replace(self.recipe.input, linear=False), self._fit_linear_part(network.linear, dataset, answers[0])
+            )
         return TargetObjective(network, self.recipe, dataset, dev, answers)
+
+    def _fit_linear_part(self, part: Any, dataset: Dataset, answer: Target) -> Tensor:
+        """Fit the linear part of a network, and return what it says of each source if it is fitted to the others."""
+        wanted = torch.cat([dataset.batch([place]).targets[0] for place in range(len(dataset.lengths))])
+        texts = [tuple(words) for words in dataset.items]
+        folds = folds_of(texts, wanted.tolist(), LINEAR_FOLDS, seed=self.recipe.seed)
+        return part.fit((self.recipe.input.ngrams([words])[0] for words in texts), answer, wanted, folds)
 
     def _corpus(
         self,
@@ -84,13 +96,6 @@ class ClassifierData(PairsData):
         model = Classifier(network, encoder, answer, self.recipe, about=about, name=name)
         model.calibrate(self.dev)
         return model
-
-
-def _fit_linear_part(part: Any, dataset: Dataset, answer: Target) -> Tensor:
-    """Fit the linear part of a network, and return what it says of each source if it is fitted to the others."""
-    batches = [dataset.batch([place]) for place in range(len(dataset.lengths))]
-    ids = [each.sources.ngrams[0] for each in batches if each.sources.ngrams is not None]
-    return part.fit(ids, answer, torch.cat([each.targets[0] for each in batches]))
 
 
 def _kind(targets: Sequence[Any], argument: str) -> type[Target]:

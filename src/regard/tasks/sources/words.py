@@ -66,6 +66,7 @@ def _linear_rows(pairs: Sequence[tuple[Any, Any]]) -> int:
     """The rows of each table of a linear part: several for each word of the texts, as each may begin a new pair."""
     words = sum(len(source.split() if isinstance(source, str) else source) for source, _ in pairs)
     labels = len({target for _, target in pairs if isinstance(target, str)})
+    labels = max([labels, *(len(target) for _, target in pairs if isinstance(target, list | tuple))])
     most = 1 << min(18, (_MOST_WEIGHTS // max(1, labels)).bit_length() - 1)
     return max(1 << 12, min(most, 1 << (4 * words).bit_length()))
 
@@ -161,8 +162,11 @@ class Words(Source):
         batch = encoder.encode(items)
         if not self.linear:
             return batch
-        unspaced = self.linear_ngrams == "characters"
-        return replace(batch, ngrams=hashed_ngrams(items, self.linear_rows, unspaced=unspaced))
+        return replace(batch, ngrams=self.ngrams(items))
+
+    def ngrams(self, items: Sequence[Sequence[str]]) -> Tensor:
+        """The ids of the n-grams of each word, (text, word, n-gram), for the linear part."""
+        return hashed_ngrams(items, self.linear_rows, unspaced=self.linear_ngrams == "characters")
 
     def from_argument(self, encoder: WordEncoder, argument: str) -> list[tuple[str, Any]]:
         return [(argument, self.names(encoder, argument))]

@@ -1,59 +1,67 @@
 """How long to train where dev is too small to say: cross-validation on the training examples chooses the epoch."""
 
 import dataclasses
-import random
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from regard.tasks.examples import as_pairs
+from regard.tasks.folds import folds_of
 from regard.tasks.recipe import Recipe
 
-__all__ = ["FOLDS", "choose_epoch", "needs_cross_validation"]
+__all__ = ["FOLDS", "choose_epoch", "earliest_good", "needs_cross_validation"]
 
 FOLDS = 4
 _LEAST = 2 * FOLDS
+_MOST = 5000
 _ENOUGH_DEV = 200
-
-Rehearsal = Callable[[Recipe, Sequence[Any], Sequence[Any]], Sequence[Mapping[str, Any]]]
-"""Trains by a recipe on examples, and returns the log with the loss on other examples."""
 
 
 def needs_cross_validation(recipe: Recipe, examples: Sequence[Any], dev: Sequence[Any]) -> bool:
-    """Whether a recipe asks for cross-validation where dev is too small, dev is, and the examples are enough for it."""
-    asked = recipe.cross_validate and recipe.keep_epoch is None
-    return asked and len(dev) < _ENOUGH_DEV and len(examples) >= _LEAST
+    """Whether a recipe asks for cross-validation where dev is small, and it is.
+
+    Fewer than 8 examples are too few for it. More than 5,000 would take long, and so it would with a time limit.
+    """
+    fits = _LEAST <= len(examples) <= _MOST and recipe.minutes is None
+    return recipe.cross_validate and len(dev) < _ENOUGH_DEV and fits
 
 
-def choose_epoch(recipe: Recipe, examples: Sequence[Any], rehearse: Rehearsal) -> Recipe:
+def choose_epoch(
+    recipe: Recipe,
+    examples: Sequence[Any],
+    log_of: Callable[[Sequence[Any], Sequence[Any]], Sequence[Mapping[str, Any]]],
+) -> Recipe:
     """The recipe with the epoch to keep, which cross-validation chooses.
 
     A network is trained on three quarters of the examples, four times, and each quarter gives the loss of the epochs
     that weren't trained on it. The earliest epoch is kept whose loss isn't worse than that of the best by more than a
-    standard error.
+    standard error. If no loss is finite, dev chooses.
 
     Args:
         recipe: how to train.
         examples: the training examples.
-        rehearse: trains on three quarters, and returns the log with the loss on the other.
+        log_of: trains on three quarters, and returns the log with the loss on the other, "dev_loss".
 
     Source: Breiman et al. 1984, Classification and Regression Trees, section 3.4.3: the rule of one standard error.
 
     Example:
-        >>> def rehearse(recipe, examples, dev):
+        >>> def log_of(examples, dev):
         ...     return [{"dev_loss": loss} for loss in (0.7, 0.4, 0.5)]
-        >>> choose_epoch(Recipe(), [("good film", "yes"), ("bad film", "no")] * 4, rehearse).keep_epoch
+        >>> choose_epoch(Recipe(), [("good film", "yes"), ("bad film", "no")] * 4, log_of).keep_epoch
         2
     """
     pairs = as_pairs(examples)
-    order = random.Random(recipe.seed).sample(range(len(pairs)), len(pairs))
+    folds = folds_of([repr(source) for source, _ in pairs], [repr(to) for _, to in pairs], FOLDS, seed=recipe.seed)
     curves: list[list[float]] = []
     for fold in range(FOLDS):
-        held_out = {*order[fold::FOLDS]}
-        train = [pair for place, pair in enumerate(pairs) if place not in held_out]
-        dev = [pair for place, pair in enumerate(pairs) if place in held_out]
-        curves.append([row["dev_loss"] for row in rehearse(recipe, train, dev)])
-    return dataclasses.replace(recipe, keep_epoch=earliest_good(curves) + 1)
+        train, dev = (
+            [pair for pair, own in zip(pairs, folds, strict=True) if (own == fold) is held] for held in (False, True)
+        )
+        if train and dev:
+            curves.append([row["dev_loss"] for row in log_of(train, dev)])
+    curves = [curve for curve in curves if all(map(math.isfinite, curve))]
+    return dataclasses.replace(recipe, keep_epoch=earliest_good(curves) + 1 if curves else None)
 
 
 def earliest_good(curves: Sequence[Sequence[float]]) -> int:

@@ -63,6 +63,15 @@ class Dataset:
         """A batch of the examples at these indices."""
         return self._batch(members, torch.stack)
 
+    @property
+    def items(self) -> Sequence[Any]:
+        """The items of each source."""
+        return self._items
+
+    def offset(self, source: Source, offsets: Tensor) -> None:
+        """Give each source its offsets; from now on `source` makes the batches, without what they stand for."""
+        self._source, self.offsets = source, offsets
+
     def _batch(self, members: Sequence[int], together: Callable[[list[Tensor]], Tensor]) -> TrainingBatch:
         batch = self._source.batch(self.encoder, [self._items[index] for index in members])
         wanted = zip(*(self._wanted[index] for index in members), strict=True)

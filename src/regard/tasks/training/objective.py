@@ -129,6 +129,7 @@ class TrainingData(Protocol):
 # The number of passes with different dropout in consistency training; Feng et al. 2020 (arXiv 2005.11079) use four for
 # Cora.
 _PASSES = 4
+_MOST_CALIBRATED = 500_000
 
 
 class TargetObjective(Objective):
@@ -203,6 +204,9 @@ class TargetObjective(Objective):
     def _dev_loss(self, given: Tensor, wanted: Tensor) -> float:
         answer = self.answers[0]
         if self.recipe.best_by == "loss":
-            # Too confident a network may be right as often as before: its temperature is chosen in the end.
-            given = given / getattr(answer.calibrated(given, wanted), "temperature", 1.0)
+            # The loss rises with the network's confidence even where it is right as often; the finished model's
+            # confidence is set by a temperature anyway.
+            # A few thousand of many examples tell the temperature as well.
+            step = 1 + given.numel() // _MOST_CALIBRATED
+            given = given / getattr(answer.calibrated(given[::step], wanted[::step]), "temperature", 1.0)
         return answer.loss(given, wanted, 0.0)[0].item()

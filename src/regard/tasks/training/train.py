@@ -118,8 +118,7 @@ def train(
         show.note(
             f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
         )
-    task = TASKS[recipe.task.kind]
-    checked: TrainingData = task.data(recipe, examples, dev, auxiliary)
+    checked: TrainingData = TASKS[recipe.task.kind].data(recipe, examples, dev, auxiliary)
     if (said := recipe.input.preparation([source for source, _ in checked.examples])) is not None:
         show.note(said)
     if resume and out is None:
@@ -130,10 +129,6 @@ def train(
     compute = Compute(choose_accelerator(device), threads, devices, matmul)
     if launch is not None:
         compute = launch.compute(compute, device)
-    elif needs_cross_validation(recipe, checked.examples, checked.dev) and not auxiliary:
-        begun = RunFolder(out).recipe() if out is not None and resume else None
-        recipe = _with_epoch(recipe, checked, begun, compute, show)
-        checked = task.data(recipe, checked.examples, checked.dev, auxiliary)
     with joined(launch) as process:
         request = _Request(recipe, checked, dict(data or {}), process, show)
         if launch is not None:
@@ -142,6 +137,8 @@ def train(
         with nullcontext("") if run is None else run.locked(resume=resume) as killed:
             if killed:
                 show.note(f"Note: {killed} trained here before, and was killed.")
+            if launch is None:
+                request = _with_epoch(request, compute, run, resume=resume)
             start = process.broadcast(_start(request, compute, run, resume=resume))
             if start.model is not None:
                 return start.model
@@ -241,7 +238,8 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
         last = history[-1]
         score = f"{objective.measure.name} {objective.measure.format(last['best'])}"
         reason = is_over(request.recipe, history)
-        request.show.note(f"Training is over: {reason}. Best dev {score} in epoch {last['best_epoch']}.")
+        where = "Its dev" if request.recipe.keep_epoch is not None else "Best dev"
+        request.show.note(f"Training is over: {reason}. {where} {score} in epoch {last['best_epoch']}.")
         weights = best if run is None else read_best(run.best)
         try:
             final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
@@ -275,36 +273,50 @@ def _objective(request: _Request) -> Objective:
         ) from error
 
 
-def _with_epoch(
-    recipe: Recipe, checked: TrainingData, begun: Recipe | None, compute: Compute, show: TrainingProgress
-) -> Recipe:
-    """The recipe with the epoch to keep, which cross-validation chooses.
+def _with_epoch(request: _Request, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Request:
+    """The request with the epoch to keep, if cross-validation is to choose it; that of a resumed run is known."""
+    recipe, checked, show = request.recipe, request.checked, request.show
+    if not recipe.cross_validate:
+        return request
+    recipe = replace(recipe, keep_epoch=None)
+    begun = run.recipe() if run is not None and resume else None
+    auxiliary = getattr(checked, "auxiliary", None)
 
-    Args:
-        recipe: how to train.
-        checked: the training data.
-        begun: the recipe of the run that is resumed, if there is one: it has the epoch already.
-        compute: the hardware settings.
-        show: shows the progress.
-    """
+    def chosen(recipe: Recipe) -> _Request:
+        data = TASKS[recipe.task.kind].data(recipe, checked.examples, checked.dev, auxiliary)
+        return replace(request, recipe=recipe, checked=data)
+
     if begun is not None and replace(begun, keep_epoch=None) == recipe:
-        return begun
-    show.note(
-        f"Dev has {counted(len(checked.dev), recipe.input.source_noun)}, too few to choose an epoch by: {FOLDS} short "
-        "trainings on parts of the examples choose it by cross-validation."
-    )
-    alone = replace(compute, devices=1)
+        return chosen(begun)
+    if auxiliary or not needs_cross_validation(recipe, checked.examples, checked.dev):
+        return chosen(recipe)
+    compute = replace(compute, devices=1)
+    compute.check(here=True)
+    trained, silent = 0, TrainingProgress()
 
-    def rehearse(recipe: Recipe, examples: Sequence[Any], dev: Sequence[Any]) -> list[dict[str, Any]]:
-        request = _Request(recipe, TASKS[recipe.task.kind].data(recipe, examples, dev, None), {}, ProcessRank(), silent)
-        with alone.in_use(), quiet_fabric():
+    def log_of(examples: Sequence[Any], dev: Sequence[Any]) -> list[dict[str, Any]]:
+        nonlocal trained
+        trained += 1
+        show.note(f"Cross-validation: training {trained} of {FOLDS}.")
+        part = TASKS[recipe.task.kind].data(recipe, examples, dev, None)
+        own = replace(request, checked=part, recipe=recipe, process=ProcessRank(), show=silent)
+        with compute.in_use(), quiet_fabric():
             torch.manual_seed(key(recipe.seed, 0, stream=2))
-            return _fit(request, _Start(alone), None, _objective(request))[0]
+            return _fit(own, _Start(compute), None, _objective(own))[0]
 
-    silent = TrainingProgress()
-    chosen = choose_epoch(recipe, checked.examples, rehearse)
-    show.note(f"Cross-validation keeps epoch {chosen.keep_epoch}.")
-    return chosen
+    show.note(
+        f"Dev has {counted(len(checked.dev), recipe.input.source_noun)}, too few to choose an epoch by: "
+        "cross-validation on the training examples chooses it."
+    )
+    try:
+        found = choose_epoch(recipe, checked.examples, log_of)
+    except (ArgumentError, DivergedError) as error:
+        show.note(f"Cross-validation isn't possible, so dev chooses: {error}")
+        return chosen(recipe)
+    show.note(
+        f"Cross-validation keeps epoch {found.keep_epoch}." if found.keep_epoch else "Dev chooses: no loss is finite."
+    )
+    return chosen(found)
 
 
 def _fit(
