@@ -138,3 +138,8 @@ def test_names_are_checked(written, header, message):
 def test_objects_name_their_values(written):
     with pytest.raises(ArgumentError, match="`columns` must have no 'header' for JSON Lines"):
         read(written('{"text": "a", "label": "b"}\n', "a.jsonl"), columns={"header": ["text", "label"]})
+
+
+def test_numbers_are_not_the_text_however_long():
+    rows = [["Film 0", "0.3333333333333333"], ["Film 1", "0.6666666666666666"], ["Film 2", "0.1111111111111111"]]
+    assert names_for_data(rows) == ["text", "number"]

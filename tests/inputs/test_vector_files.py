@@ -173,3 +173,14 @@ def test_sequences_go_together():
     ]:
         with pytest.raises(ArgumentError, match=message):
             VectorSequences(*arguments)
+
+
+def test_a_table_without_names_loses_no_vector(tmp_path):
+    path = tmp_path / "bare.csv"
+    path.write_text("0.5,1\n2,3\n", encoding="utf-8")
+    assert read_vectors(path).sequences[0].tolist() == [[0.5, 1.0], [2.0, 3.0]]
+    # As pandas writes columns without names.
+    path.write_text("0,1\n2,3\n", encoding="utf-8")
+    assert read_vectors(path).sequences[0].tolist() == [[2.0, 3.0]]
+    path.write_text("x,1\n2,3\n", encoding="utf-8")
+    assert read_vectors(path).sequences[0].tolist() == [[2.0, 3.0]]

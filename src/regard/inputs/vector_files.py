@@ -1,7 +1,7 @@
 """Reading vectors from files: NumPy arrays, tables, and time series."""
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +26,9 @@ def read_vectors(path: str | Path) -> VectorSequences:
     | .csv, .tsv | a row for each vector, a column for each feature, and up to three columns with special names |
     | .ts | time series; see `read_time_series` |
 
-    In a table, the column `sequence` names the sequence of a row (without it, all rows are one sequence), `label` is
-    the label of the sequence, equal in all its rows, and `item_label` is the label of the row.
+    The first line of a table names its columns; if it has numbers alone, and not 0, 1, 2, ..., it is a vector, too. The
+    column `sequence` names the sequence of a row (without it, all rows are one sequence), `label` is the label of the
+    sequence, equal in all its rows, and `item_label` is the label of the row.
 
     Args:
         path: the file.
@@ -53,6 +54,8 @@ def read_vectors(path: str | Path) -> VectorSequences:
 
 def _read_table(path: Path) -> VectorSequences:
     columns, rows = read_table(path)
+    if not _are_names(columns):
+        rows = [(1, [*columns]), *rows]
     roles = {name: columns.index(name) for name in ("sequence", "label", "item_label") if name in columns}
     features = [index for index in range(len(columns)) if index not in roles.values()]
     if not features:
@@ -84,6 +87,12 @@ def _read_table(path: Path) -> VectorSequences:
         tuple(labels[name] for name in vectors) if "label" in roles else None,
         tuple(tuple(item_labels[name]) for name in vectors) if "item_label" in roles else None,
     )
+
+
+def _are_names(columns: Sequence[str]) -> bool:
+    """Whether the first line of a table has names, of which some may be numbers, and not a vector."""
+    numbered = [str(place) for place in range(len(columns))]
+    return [*columns] == numbered or any(parse_number(name) is None for name in columns)
 
 
 def _float(text: str, where: str, path: Path, line: int) -> float:

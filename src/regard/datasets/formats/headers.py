@@ -62,8 +62,14 @@ def _is_value(cell: str, column: Sequence[str]) -> bool:
 def _suggested(columns: Sequence[Sequence[str]]) -> list[str]:
     names = [""] * len(columns)
     media = [place for place, cells in enumerate(columns) if is_medium(cells[0])]
-    # The source is the name of a file, else the longest text.
-    source = media[0] if media else max(range(len(columns)), key=lambda place: sum(map(len, columns[place])))
+    # The source is the name of a file, else the longest text; numbers are none, if there is another column.
+    worded = [
+        place
+        for place, cells in enumerate(columns)
+        if not all(parse_number(each.strip()) is not None for each in cells)
+    ]
+    texts = worded or range(len(columns))
+    source = media[0] if media else max(texts, key=lambda place: sum(map(len, columns[place])))
     names[source] = "path" if media else "text"
     # The target is the column with the fewest different cells, and never a column that counts the rows.
     others = [place for place in range(len(columns)) if place != source]
