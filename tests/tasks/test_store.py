@@ -441,3 +441,9 @@ def test_the_card_tells_the_figures_of_each_split_and_counts_what_there_is():
         "toy", {"kind": "seq2seq", "answer": {"kind": "text"}, "parameters": 7, "about": {"scores": scores}}
     )
     assert "chrF of dev: 1.23. signature: x. chrF of test: 5.68. Interval: drawn." in card
+
+
+def test_a_run_that_is_not_finished_is_told_from_a_broken_model(tmp_path):
+    (tmp_path / "run.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"isn't finished, so it has no model yet. Go on with it by --resume"):
+        load(tmp_path)

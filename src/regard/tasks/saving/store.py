@@ -135,6 +135,8 @@ def read_model(folder: str | Path, *, edited: bool = False) -> tuple[dict[str, T
         raise ModelError(f"{folder} is a file, not the folder of a model. Name the folder that holds {DESCRIPTION}.")
     if not folder.is_dir():
         raise ModelError(f"There is no model folder {folder}. `regard models` lists those that come with the package.")
+    if (folder / "run.json").is_file() and not (folder / DESCRIPTION).exists():
+        raise ModelError(f"The training in {folder} isn't finished, so it has no model yet. Go on with it by --resume.")
     for name in (DESCRIPTION, _WEIGHTS):
         if not (folder / name).is_file():
             raise ModelError(f"The model {folder} has no {name}. Copy the whole folder, or train it anew.")
