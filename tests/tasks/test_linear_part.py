@@ -15,9 +15,12 @@ from regard.inputs.text.hashed_ngrams import WORD_COLUMNS, hashed_ngrams
 from regard.tasks import default_recipe
 from regard.tasks.classifier.data import ClassifierData
 from regard.tasks.folds import folds_of
+from regard.tasks.judging.measure import ACCURACY
 from regard.tasks.linear_part import LinearPart
 from regard.tasks.targets import Label, MultiLabel, Regression
 from regard.tasks.training.cross_validation import choose_epoch, earliest_good, needs_cross_validation
+from regard.tasks.training.objective import DevScore
+from regard.tasks.training.state import is_over, next_row
 
 ROWS = 4096
 WORDS = ["good", "fine", "poor", "dull", "plot", "film", "the", "a", "cast"]
@@ -116,6 +119,13 @@ class TestOutputs:
         (unknown,) = part(batch_of([["zyx"]], 1 << 20))
         assert torch.allclose(unknown, part.bias)
 
+    def test_unknown_words_beside_a_known_one_take_nothing_from_it(self):
+        texts, labels, _ = texts_with_labels(60)
+        part, target = LinearPart(1 << 20, 2), Label(("no", "yes"))
+        fit(part, ids_of(texts, 1 << 20), target, target.tensor(labels))
+        one, with_unknown = part(batch_of([["good"], ["good", "zyx"]], 1 << 20))
+        assert torch.allclose(one, with_unknown, atol=1e-5)
+
     def test_a_label_that_a_fold_lacks_and_unknown_targets(self):
         texts, labels, _ = texts_with_labels(20)
         target = Label(("maybe", "no", "yes"))
@@ -166,6 +176,15 @@ def pairs_of(count, seed=0):
 
 
 class TestInAModel:
+    def test_the_loss_of_a_network_that_has_learned_nothing_is_that_of_the_offsets(self):
+        pairs = pairs_of(40)
+        objective = ClassifierData(RECIPE, pairs, pairs[:9], None).objective()
+        batch = objective.dataset.batch([*range(40)])
+        assert batch.sources.ngrams is None  # training needs none
+        expected = torch.nn.functional.cross_entropy(batch.offsets, batch.targets[0])
+        assert float(expected) < 0.6
+        assert math.isclose(objective.loss(batch).shown, float(expected), rel_tol=1e-5)
+
     def test_a_network_that_has_learned_nothing_says_what_the_part_says(self):
         pairs = pairs_of(60)
         recipe = dataclasses.replace(RECIPE, learning_rate=1e-12, epochs=1)
@@ -300,6 +319,14 @@ class TestTheEpochToKeep:
         assert train(pairs, pairs, recipe=recipe, progress="lines").recipe.keep_epoch is not None
         assert "isn't possible" not in capfd.readouterr().err
 
+    def test_the_epoch_to_keep_is_the_best_whatever_dev_says(self):
+        recipe, history = dataclasses.replace(RECIPE, epochs=9, keep_epoch=2), []
+        for score, loss in ((0.9, 0.4), (0.5, 0.7)):
+            assert is_over(recipe, history) is None
+            history.append(next_row(history, 1.0, DevScore(score, loss), 1.0, ACCURACY, recipe))
+        assert history[-1]["best_epoch"] == 2
+        assert is_over(recipe, history) == "epoch 2 is the one to keep"
+
 
 class TestFolds:
     def test_equal_sources_share_one_and_each_label_is_in_all(self):
@@ -325,10 +352,6 @@ class TestFolds:
 
 class TestBestByLoss:
     def test_the_epoch_with_the_lowest_loss_is_kept(self):
-        from regard.tasks.judging.measure import ACCURACY
-        from regard.tasks.training.objective import DevScore
-        from regard.tasks.training.state import is_over, next_row
-
         recipe, history = dataclasses.replace(RECIPE, epochs=9, best_by="loss", patience=2), []
         for score, loss in ((0.5, 0.7), (0.6, 0.4), (0.9, 0.5), (0.9, 0.6)):
             assert is_over(recipe, history) is None
