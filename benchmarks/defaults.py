@@ -1,7 +1,7 @@
 """The default training beside the simple baseline, on every data set at three sizes. Every run is recorded.
 
     python benchmarks/defaults.py [--sets NAME...] [--sizes 100 1000 all] [--seeds 3] [--final] [--called NAME]
-    python benchmarks/defaults.py --table
+    python benchmarks/defaults.py --table [--final]
 
 A run draws so many of a set's training examples, by its seed, trains on them without a recipe, as a user's first
 training does, and fits the baseline to the same examples. Of the examples that it draws it takes its own dev; it is
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import statistics
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from regard.tasks.baselines import fit_baseline
 
 LINES = Path(__file__).parent / "results" / "defaults.jsonl"
 SIZES = ("100", "1000", "all")
+_SHOWN = ("set", "size", "seed", "score", "baseline", "own_dev", "best_epoch", "epochs", "seconds")
 MOST_JUDGED = 2000
 """The largest number of examples that a run is judged by."""
 
@@ -187,6 +189,26 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[each] for each in ("set", "size", "seed", "judged", "called"))
 
 
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A line for each set and size: the mean score and seconds of each name of runs, and the mean of the baseline."""
+    names = list(dict.fromkeys(row["called"] for row in rows))
+    lines = ["| set | size | measure | " + " | ".join(f"{name} (seeds, seconds)" for name in names) + " | baseline |"]
+    lines.append("|" + " --- |" * (len(names) + 4))
+    for size, name in sorted({(row["size"], row["set"]) for row in rows}):
+        own = [row for row in rows if (row["size"], row["set"]) == (size, name)]
+        cells = []
+        for called in names:
+            runs = [row for row in own if row["called"] == called]
+            score, seconds = ([row[each] for row in runs] for each in ("score", "seconds"))
+            mean = statistics.mean
+            cells.append(f"{mean(score):.3f} ({len(runs)}, {mean(seconds):.0f})" if runs else "")
+        known = [row["baseline"] for row in own if row["baseline"] is not None]
+        cells.append(f"{statistics.mean(known):.3f}" if known else "")
+        called = name if name in TUNED else f"{name} (kept away)"
+        lines.append(f"| {called} | {size} | {own[0]['measure']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(TUNED))
@@ -194,9 +216,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--final", action="store_true", help="judge by test, once, when all choices are made")
     parser.add_argument("--called", default="after", help="what the runs are called in the table, such as before")
-    parser.add_argument("--lines", type=Path, default=LINES)
+    parser.add_argument("--table", action="store_true", help="print what is recorded, and run nothing")
     asked = parser.parse_args()
-    globals()["LINES"] = asked.lines
+    if asked.table:
+        print(table([row for row in read_lines() if row["judged"] == ("test" if asked.final else "dev")]))
+        return
     torch.set_num_threads(1)
     for size in asked.sizes:
         for name in asked.sets:
@@ -210,23 +234,7 @@ def main() -> None:
                     row = run(name, size, seed, final=asked.final, called=asked.called)
                 with LINES.open("a", encoding="utf-8") as out:
                     out.write(json.dumps(row) + "\n")
-                print(
-                    *(
-                        f"{row[each]}"
-                        for each in (
-                            "set",
-                            "size",
-                            "seed",
-                            "score",
-                            "baseline",
-                            "own_dev",
-                            "best_epoch",
-                            "epochs",
-                            "seconds",
-                        )
-                    ),
-                    flush=True,
-                )
+                print(*(row[each] for each in _SHOWN), flush=True)
 
 
 if __name__ == "__main__":
