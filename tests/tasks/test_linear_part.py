@@ -313,6 +313,15 @@ class TestTheEpochToKeep:
             train(pairs, pairs[:9], recipe=recipe, out=tmp_path, progress="lines")
         assert "Cross-validation" not in capfd.readouterr().err
 
+    def test_with_auxiliary_targets_dev_chooses_and_that_is_said(self, capfd):
+        pairs = pairs_of(40)
+        task = {"kind": "classifier", "auxiliary": {"other": 0.5}}
+        recipe = Recipe.from_json({**RECIPE.to_json(), "task": task, "cross_validate": True})
+        auxiliary = {"other": ["a", "b"] * 20}
+        model = train(pairs, pairs[:9], recipe=recipe, auxiliary=auxiliary, progress="lines")
+        assert model.recipe.keep_epoch is None
+        assert "Dev has 9 texts, too few to choose an epoch by, but with auxiliary targets" in capfd.readouterr().err
+
     def test_two_examples_of_each_label_are_enough(self, capfd):
         pairs = [(f"{word} {number}", word) for word in ("red", "green", "blue", "black") for number in (1, 2)]
         recipe = dataclasses.replace(RECIPE, cross_validate=True)

@@ -139,6 +139,8 @@ def train(
                 show.note(f"Note: {killed} trained here before, and was killed.")
             if launch is None:
                 request = _with_epoch(request, compute, run, resume=resume)
+            elif needs_cross_validation(recipe, checked.examples, checked.dev):
+                show.note(f"{_few_to_choose_by(request)}, but under torchrun nothing else does: dev chooses.")
             start = process.broadcast(_start(request, compute, run, resume=resume))
             if start.model is not None:
                 return start.model
@@ -273,6 +275,11 @@ def _objective(request: _Request) -> Objective:
         ) from error
 
 
+def _few_to_choose_by(request: _Request) -> str:
+    noun = request.recipe.input.source_noun
+    return f"Dev has {counted(len(request.checked.dev), noun)}, too few to choose an epoch by"
+
+
 def _with_epoch(request: _Request, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Request:
     """The request with the epoch to keep, if cross-validation is to choose it; that of a resumed run is known."""
     recipe, checked, show = request.recipe, request.checked, request.show
@@ -288,7 +295,10 @@ def _with_epoch(request: _Request, compute: Compute, run: RunFolder | None, *, r
 
     if begun is not None and replace(begun, keep_epoch=None) == recipe:
         return chosen(begun)
-    if auxiliary or not needs_cross_validation(recipe, checked.examples, checked.dev):
+    if not needs_cross_validation(recipe, checked.examples, checked.dev):
+        return chosen(recipe)
+    if auxiliary:
+        show.note(f"{_few_to_choose_by(request)}, but with auxiliary targets nothing else does: dev chooses.")
         return chosen(recipe)
     compute = replace(compute, devices=1)
     compute.check(here=True)
@@ -304,10 +314,7 @@ def _with_epoch(request: _Request, compute: Compute, run: RunFolder | None, *, r
             torch.manual_seed(key(recipe.seed, 0, stream=2))
             return _fit(own, _Start(compute), None, _objective(own))[0]
 
-    show.note(
-        f"Dev has {counted(len(checked.dev), recipe.input.source_noun)}, too few to choose an epoch by: "
-        "cross-validation on the training examples chooses it."
-    )
+    show.note(f"{_few_to_choose_by(request)}: cross-validation on the training examples chooses it.")
     try:
         found = choose_epoch(recipe, checked.examples, log_of)
     except (ArgumentError, DivergedError) as error:
