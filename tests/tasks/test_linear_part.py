@@ -236,6 +236,7 @@ class TestInAModel:
         recipe = default_recipe(pairs_of(100))
         assert recipe.input.linear
         assert recipe.best_by == "loss"
+        assert not default_recipe([("word " * 25_000, "ab"[number % 2]) for number in range(81)]).input.linear
         assert default_recipe([("很好看" * 9, "好"), ("不好看" * 9, "坏")] * 40).input.linear_ngrams == "characters"
 
 

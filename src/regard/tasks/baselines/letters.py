@@ -123,7 +123,7 @@ def _aligned(source: str, units: Chunk, costs: dict[tuple[str, Chunk], float]) -
         row: dict[int, tuple[float, int]] = {}
         for end, (score, _) in best[-1].items():
             for size in range(min(_LONGEST, len(units) - end) + 1):
-                # What was never seen is as good as nothing, and two units are worse than one.
+                # A pair that was never seen has the lowest score, and the more units it has the lower.
                 cost = costs.get((letter, units[end : end + size]), _FLOOR * (1 + size))
                 if (found := score + cost) > row.get(end + size, (-math.inf, 0))[0]:
                     row[end + size] = found, size

@@ -59,7 +59,7 @@ _UNSPACED = {
     "feature_dropout": 0.3,
     "linear_ngrams": "characters",
 }
-_MOST_WEIGHTS = 1 << 22
+_MOST_WEIGHTS, _MOST_CHARACTERS = 1 << 22, 10_000_000
 
 
 def _linear_rows(pairs: Sequence[tuple[Any, Any]]) -> int:
@@ -125,7 +125,10 @@ class Words(Source):
     def fitted(cls, pairs: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
         texts = [source for source, _ in pairs if isinstance(source, str)]
         unspaced = _UNSPACED if mostly_unspaced(texts) else {}
-        return {"input": {**unspaced, "linear_rows": _linear_rows(pairs)}}
+        characters = sum(map(len, texts))
+        # The counts of all n-grams of more text would take gigabytes.
+        absent = {"linear": False} if characters > _MOST_CHARACTERS else {}
+        return {"input": {**unspaced, **absent, "linear_rows": _linear_rows(pairs)}}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
         return WordEncoder.fit((self._words(source) for source in sources), features=self.features)

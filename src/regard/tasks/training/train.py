@@ -54,7 +54,7 @@ def train(
     matmul: str | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Train a model, and keep the weights that score best on dev.
+    """Train a model, and keep the weights of its best epoch: by dev, or by cross-validation, as the recipe says.
 
     Args:
         examples: for a tagger (words, labels) pairs, or `TaggedSentence`s; for a classifier (source, target) pairs, or
