@@ -150,7 +150,7 @@ def run(name: str, size: str, seed: int, *, final: bool, called: str) -> dict[st
     splits = Splits(*([each for place, each in enumerate(train) if (place in own) is dev] for dev in (False, True)))
     started = time.perf_counter()
     recipe = default_recipe(splits.train, task=held.task)
-    trained = Experiment(recipe, splits).run(baseline=False, progress="none")
+    trained = Experiment(recipe, splits).run(search=True, baseline=False, progress="none")
     seconds = time.perf_counter() - started
     model = trained.model
     scores = model.evaluate(judges)

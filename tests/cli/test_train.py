@@ -8,7 +8,8 @@ import pytest
 
 from regard.cli.main import main
 from regard.datasets import DATASETS, SPLITS, read_graph_folder
-from regard.tasks import NAMED_RECIPES, bundled, load
+from regard.errors import RegardError
+from regard.tasks import NAMED_RECIPES, Experiment, bundled, load
 from regard.tasks.readers import find_reader
 from regard.tasks.training.loop import Loop
 
@@ -165,6 +166,31 @@ def test_the_seed_is_another(words):
     start, out = words
     assert main([*start, "--seed", "7"]) == 0
     assert load(out).recipe.seed == 7
+
+
+def test_an_ensemble_has_as_many_networks(words):
+    start, out = words
+    assert main([*start, "--ensemble", "2"]) == 0
+    assert load(out).recipe.members == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "searches"),
+    [([], True), (["--no-search"], False), (["--recipe", "small.json"], False), (["--recipe", "english-pos"], False)],
+)
+def test_without_a_recipe_the_network_is_chosen_unless_told_otherwise(
+    treebank, recipe, tmp_path, monkeypatch, change, searches
+):
+    found = []
+
+    def run(self, **how):
+        found.append(how["search"])
+        raise RegardError("enough")
+
+    monkeypatch.setattr(Experiment, "run", run)
+    monkeypatch.chdir(recipe.parent)
+    assert main(["train", "tagger", "--data", str(treebank), "--out", str(tmp_path / "out"), *change]) == 1
+    assert found == [searches]
 
 
 def test_another_label_column(words):

@@ -49,6 +49,19 @@ class TrainOptions(NamedTuple):
         str | None,
         typer.Option(metavar="KIND", help="How to read the sources, if there is a choice  [default: by data]"),
     ] = None
+    no_search: Annotated[
+        bool,
+        typer.Option("--no-search", help="Take the default network; without a recipe, a few are tried before."),
+    ] = False
+    ensemble: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=2,
+            max=100,
+            help="Train N networks, whose mean is the prediction: less depends on chance. It takes N times as long.",
+        ),
+    ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False
     final: Annotated[bool, typer.Option("--final", help="Also evaluate on test: once, when all choices are made.")] = (
         False

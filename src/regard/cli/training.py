@@ -69,6 +69,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     examples = list(splits.train)
     with _naming_option():
         usual = reader.usual_recipe(examples, source)
+    searches = recipe is None and not resume and reader.own_recipe(source) is None
     chosen = choose_recipe(recipe, options.out if resume else None, usual)
     reader.check_recipe(chosen, examples, ours=recipe in RECIPES)
     if source not in (None, chosen.input.kind):
@@ -79,6 +80,8 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     )
     if options.seed is not None:
         chosen = dataclasses.replace(chosen, seed=options.seed)
+    if options.ensemble is not None:
+        chosen = dataclasses.replace(chosen, members=options.ensemble)
     # A label of the user's own recipe must be in the data; one of a bundled recipe is used if it is.
     must = recipe not in RECIPES if recipe else resume
     chosen, splits, lacking = reader.with_auxiliary(chosen, splits, must=must)
@@ -90,6 +93,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     with _stoppable(options.out), _naming_option():
         trained = Experiment(chosen, splits, options.out).run(
             resume=resume,
+            search=searches and not options.no_search,
             final=options.final,
             progress=options.progress.value,
             device=options.device,

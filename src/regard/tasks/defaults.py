@@ -10,7 +10,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS
 
-__all__ = ["default_recipe", "inputs_of", "inputs_of_modality", "sized", "task_of"]
+__all__ = ["candidate_recipes", "default_recipe", "inputs_of", "inputs_of_modality", "sized", "some_lengths", "task_of"]
 
 _SAMPLE = 64
 """The number of examples, evenly spread, whose sizes are measured."""
@@ -53,12 +53,33 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         input = (
             text_input if INPUTS[possible_inputs[0]].is_text and text_input in possible_inputs else possible_inputs[0]
         )
-    settings: dict[str, Any] = {"task": {"kind": task}, "input": {"kind": input}}
     kind, own = INPUTS[input], TASKS[task]
-    for fields in (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input)):
+    fields = (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input))
+    return sized(_with_fields({"task": {"kind": task}, "input": {"kind": input}}, *fields), pairs)
+
+
+def candidate_recipes(recipe: Recipe) -> dict[str, Recipe]:
+    """The recipes to choose from on the user's examples, by the names of their networks; a default recipe is the first.
+
+    Args:
+        recipe: the default recipe.
+
+    Example:
+        >>> recipe = default_recipe([(["I", "saw"], ["PRON", "VERB"])])
+        >>> {name: each.network for name, each in candidate_recipes(recipe).items()}
+        {'default': 'attention', 'bidirectional': 'bidirectional'}
+    """
+    beside = TASKS[recipe.task.kind].candidates(recipe)
+    return {"default": recipe, **{name: _with_fields(recipe.to_json(), fields) for name, fields in beside.items()}}
+
+
+def _with_fields(settings: Mapping[str, Any], *changes: Mapping[str, Any]) -> Recipe:
+    """The recipe with these settings, and then these fields; those of its sections are taken one by one."""
+    settings = dict(settings)
+    for fields in changes:
         sections = {name: {**settings[name], **fields.get(name, {})} for name in ("task", "input")}
-        settings = {**settings, **fields, **sections}
-    return sized(Recipe.from_json(settings), pairs)
+        settings |= {**fields, **sections}
+    return Recipe.from_json(settings)
 
 
 def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
@@ -68,9 +89,7 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
         recipe: the recipe for many examples.
         pairs: the training examples.
     """
-    sources = [source for source, _ in spread(pairs, _SAMPLE)]
-    encoder = recipe.input.fit(sources)
-    lengths = [len(recipe.input.item(encoder, source)) for source in sources]
+    lengths = some_lengths(recipe, pairs)
     items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
     task = TASKS[recipe.task.kind]
     batch_items = int(min(recipe.batch_items, max(items / task.least_batches(recipe), 2 * max(lengths), 64)))
@@ -80,6 +99,13 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     waits = epochs > recipe.epochs and recipe.best_by == "score"
     patience = max(recipe.patience, epochs) if waits else recipe.patience
     return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
+
+
+def some_lengths(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> list[int]:
+    """The number of items of some sources, evenly spread."""
+    sources = [source for source, _ in spread(pairs, _SAMPLE)]
+    encoder = recipe.input.fit(sources)
+    return [len(recipe.input.item(encoder, source)) for source in sources]
 
 
 def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:

@@ -155,6 +155,13 @@ class Task:
         """The fields of a default recipe that depend on the examples, likewise."""
         return {}
 
+    def candidates(self, recipe: Any) -> Mapping[str, Mapping[str, Any]]:
+        """The fields of networks that may suit the examples better than a default recipe's, by name; none to try none.
+
+        Only such as were better on some data sets are worth the user's time.
+        """
+        return {}
+
     def least_batches(self, recipe: Any) -> int:
         """The least number of batches in an epoch of a default recipe."""
         return self.batches

@@ -358,10 +358,12 @@ class SplitsReader:
         kinds = self.kinds(examples)
         if asked is not None and asked not in kinds:
             raise UnknownNameError("input", asked, kinds)
+        return self.own_recipe(asked) or self._default_recipe(examples, asked)
+
+    def own_recipe(self, asked: str | None = None) -> Recipe | None:
+        """The recipe that was tuned on this data set, if there is one that reads the kind of source asked for."""
         named = recipe_for(self.name, self.label or "", self.task.name)
-        if named is not None and asked in (None, named.recipe.input.kind):
-            return named.recipe
-        return self._default_recipe(examples, asked)
+        return named.recipe if named is not None and asked in (None, named.recipe.input.kind) else None
 
     def _default_recipe(self, examples: list[Any], asked: str | None) -> Recipe:
         first = self.kinds(examples)[0]

@@ -271,7 +271,23 @@ def _training(model: Mapping[str, Any], training: Mapping[str, Any]) -> list[str
     return [
         "## Training",
         "\n".join(lines),
+        *_search(training.get("search")),
         "The recipe is in model.json; with it and the data, `regard train` repeats it.",
+    ]
+
+
+def _search(search: Mapping[str, Any] | None) -> list[str]:
+    """How the network was chosen, with what each candidate lost in each round."""
+    if not search:
+        return []
+    rounds = [
+        f"{', '.join(f'{name} {loss:.4f}' for name, loss in each['loss'].items())} (of {each['examples']:,} examples, "
+        f"{each['epochs']} epochs)"
+        for each in search["rounds"]
+    ]
+    return [
+        f"The network ({search['chosen']}) was chosen on parts of the training examples, by the loss on other parts: "
+        f"{'; '.join(rounds)}."
     ]
 
 

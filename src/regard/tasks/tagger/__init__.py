@@ -32,6 +32,10 @@ Examples:
   regard evaluate mine --data my-treebank/
 """
 
+_CANDIDATES: dict[str, dict[str, dict[str, Any]]] = {
+    "words": {"bidirectional": {"network": "bidirectional"}},
+}
+
 
 class _Tagger(Task):
     name = "tagger"
@@ -100,6 +104,9 @@ class _Tagger(Task):
         if model.recipe.input.is_text:
             return CountingTagger() if model.labels else None
         return ItemBaseline(partial(model.recipe.input.simple_items, model.encoder), model.target)
+
+    def candidates(self, recipe: Any) -> Mapping[str, Mapping[str, Any]]:
+        return _CANDIDATES.get(recipe.input.kind, {})
 
     def most_epochs(self, source: str) -> int:
         return 60 if source == "words" else 100

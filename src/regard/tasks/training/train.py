@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
-from regard.page.numbers import counted, plural
+from regard.page.numbers import plural
 from regard.progress import choose_progress
 from regard.tasks.defaults import default_recipe
 from regard.tasks.judging.out_of_distribution import thresholds_of
@@ -24,9 +24,9 @@ from regard.tasks.saving.loading import load
 from regard.tasks.saving.store import encode_json, round_weights
 from regard.tasks.splits import Splits
 from regard.tasks.training.batching import key
+from regard.tasks.training.choices import Choices, Trial
 from regard.tasks.training.compute import Compute, choose_accelerator
 from regard.tasks.training.context import explained_errors, quiet_fabric
-from regard.tasks.training.cross_validation import FOLDS, choose_epoch, needs_cross_validation
 from regard.tasks.training.objective import Objective, TrainingData
 from regard.tasks.training.processes import with_workers
 from regard.tasks.training.progress import TrainingProgress
@@ -44,6 +44,7 @@ def train(
     dev: Iterable[Any] | None = None,
     *,
     recipe: Recipe | None = None,
+    search: bool | None = None,
     auxiliary: Mapping[str, Sequence[Any]] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -63,6 +64,9 @@ def train(
         dev: further examples, which aren't trained on; they decide which epoch is best and when to stop. None: about a
             tenth of the examples, by a hash of their sources (`datasets.split_by_source`).
         recipe: how to train. None: `tasks.default_recipe`, which depends on the kind and the number of the examples.
+        search: whether a few other networks are tried before, in a minute or a tenth of the training, on parts of the
+            training examples; one that is better than the recipe's takes its place (`training.search`). None: if
+            `recipe` is None.
         auxiliary: for each auxiliary target that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
             of `examples`; None where one is unknown.
         out: a new folder for checkpoints, log and model; None: nothing is written. A run that was killed and resumed
@@ -112,6 +116,7 @@ def train(
         examples, dev, auxiliary = held.train, held.dev or (), held.auxiliary
         is_are = "is" if len(dev) == 1 else "are"
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples {is_are} dev, by a hash of each source.")
+    searches = recipe is None if search is None else search
     if recipe is None:
         examples = as_list("examples", examples, "(source, target) pairs")
         recipe = default_recipe(examples)
@@ -137,10 +142,12 @@ def train(
         with nullcontext("") if run is None else run.locked(resume=resume) as killed:
             if killed:
                 show.note(f"Note: {killed} trained here before, and was killed.")
+            choices = Choices(checked, show, _trial(request, compute))
             if launch is None:
-                request = _with_epoch(request, compute, run, resume=resume)
-            elif needs_cross_validation(recipe, checked.examples, checked.dev):
-                show.note(f"{_few_to_choose_by(request)}, but under torchrun nothing else does: dev chooses.")
+                begun = run.recipe() if run is not None and resume else None
+                request = request.chosen(*choices.make(recipe, begun, searches=searches))
+            else:
+                choices.leave(recipe, searches=searches)
             start = process.broadcast(_start(request, compute, run, resume=resume))
             if start.model is not None:
                 return start.model
@@ -158,6 +165,7 @@ class _Request:
         data: the origin of the examples, for the card.
         process: the rank of this process among torchrun's.
         show: shows the progress.
+        search: how the network was chosen; None: it wasn't.
     """
 
     recipe: Recipe
@@ -165,11 +173,21 @@ class _Request:
     data: dict[str, Any]
     process: ProcessRank
     show: TrainingProgress
+    search: Mapping[str, Any] | None = None
+
+    def chosen(self, recipe: Recipe, search: Mapping[str, Any] | None) -> "_Request":
+        """The request with a recipe that the examples have chosen."""
+        if recipe == self.recipe:
+            return replace(self, search=search)
+        beside = getattr(self.checked, "auxiliary", None)
+        checked = TASKS[recipe.task.kind].data(recipe, self.checked.examples, self.checked.dev, beside)
+        return replace(self, recipe=recipe, checked=checked, search=search)
 
     def identity(self, compute: Compute) -> dict[str, Any]:
-        """Everything that determines the result."""
+        """Everything that determines the result, and how its network was chosen."""
         how = {"threads": compute.threads, "devices": compute.devices, "matmul": compute.matmul}
-        return {"recipe": self.recipe.to_json(), "data": self.checked.digests, **how, "versions": _versions()}
+        found = {} if self.search is None else {"search": self.search}
+        return {"recipe": self.recipe.to_json(), "data": self.checked.digests, **how, "versions": _versions(), **found}
 
 
 @dataclass(frozen=True)
@@ -180,17 +198,19 @@ class _Start:
         compute: the hardware settings that the run began with.
         checkpoint: the state to resume from; None: start from the beginning.
         model: the model, if the run is finished.
+        search: how the network was chosen, as the run began.
     """
 
     compute: Compute
     checkpoint: dict[str, Any] | None = None
     model: Any = None
+    search: Mapping[str, Any] | None = None
 
 
 def _start(request: _Request, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Start:
     """Check the folder of the run, and read the checkpoint or the model in it."""
     if run is None:
-        return _Start(compute)
+        return _Start(compute, search=request.search)
     identity = request.identity(compute)
     saved = run.check(identity, resume=resume)
     devices = saved.get("devices", 1)
@@ -207,12 +227,13 @@ def _start(request: _Request, compute: Compute, run: RunFolder | None, *, resume
         return _Start(compute, model=_finished(run))
     if saved.get("versions") != identity["versions"]:
         request.show.note(f"Note: the run began with {saved.get('versions')}; its end may differ in the last bits.")
+    search = saved.get("search")
     if not run.can_continue():
-        return _Start(compute)
+        return _Start(compute, search=search)
     checkpoint = read_last(run.last)
     # A kill or a full disk between the last checkpoint and the log left out the last epoch.
     run.write_log(checkpoint["regard"]["history"])
-    return _Start(compute, checkpoint)
+    return _Start(compute, checkpoint, search=search)
 
 
 def _finished(run: RunFolder) -> Any:
@@ -253,7 +274,7 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
             ) from error
         objective.network.load_state_dict(final)
         name = request.recipe.task.kind if run is None else folder_name(run.folder)
-        model = request.checked.model(objective, _about(request, start.compute, objective, last), name)
+        model = request.checked.model(objective, _about(request, start, objective, last), name)
     if run is not None:
         with explained_errors(run):
             model.save(run.model)
@@ -275,55 +296,19 @@ def _objective(request: _Request) -> Objective:
         ) from error
 
 
-def _few_to_choose_by(request: _Request) -> str:
-    noun = request.recipe.input.source_noun
-    return f"Dev has {counted(len(request.checked.dev), noun)}, too few to choose an epoch by"
-
-
-def _with_epoch(request: _Request, compute: Compute, run: RunFolder | None, *, resume: bool) -> _Request:
-    """The request with the epoch to keep, if cross-validation is to choose it; that of a resumed run is known."""
-    recipe, checked, show = request.recipe, request.checked, request.show
-    if not recipe.cross_validate:
-        return request
-    recipe = replace(recipe, keep_epoch=None)
-    begun = run.recipe() if run is not None and resume else None
-    auxiliary = getattr(checked, "auxiliary", None)
-
-    def chosen(recipe: Recipe) -> _Request:
-        data = TASKS[recipe.task.kind].data(recipe, checked.examples, checked.dev, auxiliary)
-        return replace(request, recipe=recipe, checked=data)
-
-    if begun is not None and replace(begun, keep_epoch=None) == recipe:
-        return chosen(begun)
-    if not needs_cross_validation(recipe, checked.examples, checked.dev):
-        return chosen(recipe)
-    if auxiliary:
-        show.note(f"{_few_to_choose_by(request)}, but with auxiliary targets nothing else does: dev chooses.")
-        return chosen(recipe)
+def _trial(request: _Request, compute: Compute) -> Trial:
+    """Trains on some of the examples with one process, in silence."""
     compute = replace(compute, devices=1)
     compute.check(here=True)
-    trained, silent = 0, TrainingProgress()
 
-    def log_of(examples: Sequence[Any], dev: Sequence[Any]) -> list[dict[str, Any]]:
-        nonlocal trained
-        trained += 1
-        show.note(f"Cross-validation: training {trained} of {FOLDS}.")
-        part = TASKS[recipe.task.kind].data(recipe, examples, dev, None)
-        own = replace(request, checked=part, recipe=recipe, process=ProcessRank(), show=silent)
+    def log_of(recipe: Recipe, train: Sequence[Any], judged: Sequence[Any]) -> list[dict[str, Any]]:
+        part = TASKS[recipe.task.kind].data(recipe, train, judged, None)
+        own = replace(request, checked=part, recipe=recipe, process=ProcessRank(), show=TrainingProgress())
         with compute.in_use(), quiet_fabric():
             torch.manual_seed(key(recipe.seed, 0, stream=2))
             return _fit(own, _Start(compute), None, _objective(own))[0]
 
-    show.note(f"{_few_to_choose_by(request)}: cross-validation on the training examples chooses it.")
-    try:
-        found = choose_epoch(recipe, checked.examples, log_of)
-    except (ArgumentError, DivergedError) as error:
-        show.note(f"Cross-validation isn't possible, so dev chooses: {error}")
-        return chosen(recipe)
-    show.note(
-        f"Cross-validation keeps epoch {found.keep_epoch}." if found.keep_epoch else "Dev chooses: no loss is finite."
-    )
-    return chosen(found)
+    return log_of
 
 
 def _fit(
@@ -343,9 +328,9 @@ def _fit(
         return fit(process, plan, run, request.show)
 
 
-def _about(request: _Request, compute: Compute, objective: Objective, last: Mapping[str, Any]) -> dict[str, Any]:
+def _about(request: _Request, start: _Start, objective: Objective, last: Mapping[str, Any]) -> dict[str, Any]:
     """What the model card says about the training."""
-    recipe = request.recipe
+    recipe, compute = request.recipe, start.compute
     statistics = [recipe.input.ood_statistics(objective.dataset.encoder, source) for source, _ in request.checked.dev]
     return {
         "data": {**request.data, "splits": request.checked.counts},
@@ -362,6 +347,7 @@ def _about(request: _Request, compute: Compute, objective: Objective, last: Mapp
             "matmul": compute.matmul,
             "machine": compute.machine,
             "versions": _versions(),
+            **({} if start.search is None else {"search": start.search}),
         },
     }
 
