@@ -17,6 +17,7 @@ if typing.TYPE_CHECKING:
     from regard.datasets.formats.pairs import read_aligned, read_pairs
     from regard.datasets.formats.planetoid import read_planetoid
     from regard.datasets.formats.sentiment_trees import DEGREES, read_phrases
+    from regard.datasets.formats.series_tables import find_series_table
     from regard.datasets.formats.tables import read_table
     from regard.datasets.formats.tagged_text import read_columns, read_tagged
     from regard.datasets.formats.treebank import LABELS, read_treebank
@@ -63,6 +64,7 @@ __all__ = [
     "count_duplicates",
     "fetch",
     "find",
+    "find_series_table",
     "find_source",
     "labels_of",
     "make_digit_strings",
@@ -108,6 +110,7 @@ lazy.export(
         "formats.pairs": "read_aligned read_pairs",
         "formats.planetoid": "read_planetoid",
         "formats.sentiment_trees": "DEGREES read_phrases",
+        "formats.series_tables": "find_series_table",
         "formats.tables": "read_table",
         "formats.tagged_text": "read_columns read_tagged",
         "formats.treebank": "LABELS read_treebank",
