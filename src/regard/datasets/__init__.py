@@ -56,6 +56,7 @@ __all__ = [
     "Report",
     "SplitReport",
     "TaggedSentence",
+    "TargetRange",
     "canonical_smiles",
     "check",
     "check_column_names",
@@ -98,7 +99,7 @@ __all__ = [
 lazy.export(
     __name__,
     {
-        "checking": "Report SplitReport check",
+        "checking": "Report SplitReport TargetRange check",
         "dataset": "Dataset DatasetFile",
         "duplicates": "Duplicates canonical_smiles count_duplicates",
         "example": "BEGINS INSIDE SEGMENTATION BinaryLabels Example TaggedSentence segmented",
