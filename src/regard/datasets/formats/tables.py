@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 from regard.datasets.example import Example
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.datasets.formats.columns import HEADER, ColumnNames, Columns, check_column_names, find_file
-from regard.datasets.formats.headers import is_medium, names_for_data
+from regard.datasets.formats.headers import is_medium, is_unlike_data, looks_like_names, names_for_data
 from regard.datasets.formats.text_formats import detect_format
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, GuessedColumns
 from regard.inputs.encodings import UTF8, encoding_of
 from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
 
@@ -102,14 +103,15 @@ def read_table(
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
     form = detect_format(path, encoding) if file_suffix(path) == ".txt" else None
     table = _Table(path, kind, "," if form is None else form.delimiter, encoding)
-    header = None
+    header, targets = None, {}
     if columns is not None and not isinstance(columns, Columns):
         check_column_names(columns)
         header = columns.get(HEADER)
+        targets = {str(columns.get(name, name)): name == "number" for name in ("label", "number")}
         if header is not None and kind == ".jsonl":
             raise ArgumentError(f"`columns` must have no {HEADER!r} for JSON Lines, whose objects name their values.")
     line = 0
-    for line, row in _objects(table, on_error) if kind == ".jsonl" else _rows(table, header, on_error):
+    for line, row in _objects(table, on_error) if kind == ".jsonl" else _rows(table, header, targets, on_error):
         if not isinstance(columns, Columns):
             try:
                 columns = Columns.from_header(tuple(row), path, columns)
@@ -145,7 +147,7 @@ class _Table(NamedTuple):
 
 
 def _rows(
-    table: _Table, names: str | Sequence[str] | None, on_error: ErrorHandler
+    table: _Table, names: str | Sequence[str] | None, targets: Mapping[str, bool], on_error: ErrorHandler
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     path = table.path
     wrong_lines: list[DataError] = []
@@ -169,7 +171,14 @@ def _rows(
             elif header is None and row and names is not None:
                 header = _check_named(row, list(names), table, line)
                 # The table may have a header all the same.
-                if row != header:
+                if _is_header(row, header, targets, table):
+                    warnings.warn(
+                        f"{path}: the first line ({', '.join(row):.60}) seems to name the columns, and isn't read. If "
+                        "it is data, put another line before it.",
+                        GuessedColumns,
+                        stacklevel=2,
+                    )
+                elif row != header:
                     yield line, _named(header, row)
             elif header is None and row:
                 header = row
@@ -195,6 +204,28 @@ def _rows(
     if header is None:
         empty = "it is empty." if names is not None else "it is empty; its first line must name the columns."
         raise DataError(empty, path=path)
+
+
+def _is_header(row: list[str], names: list[str], targets: Mapping[str, bool], table: _Table) -> bool:
+    """Whether the first row of a table whose columns are named is a header with other names.
+
+    Args:
+        row: the row.
+        names: the names of the columns.
+        targets: the names of columns with labels or numbers, and whether they are numbers.
+        table: the table, which is read to its end only if the row looks like names.
+    """
+    places = [(names.index(name), numbers) for name, numbers in targets.items() if name in names]
+    if row == names or not places or not looks_like_names(row, names):
+        return False
+    others: list[list[str]] = []
+    lines = (f"{text}\n" for _, text, _ in read_decoded_lines(table.path, encoding=table.encoding))
+    with suppress(csv.Error):
+        others.extend(each for each in csv.reader(lines, strict=True, **table.form) if len(each) == len(names))
+    cells = [[each[place] for each in others[1:]] for place in range(len(names))]
+    if any(name and cell in column for name, cell, column in zip(names, row, cells, strict=True)):
+        return False
+    return all(is_unlike_data(row[place], cells[place], numbers=numbers) for place, numbers in places)
 
 
 def _named(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
