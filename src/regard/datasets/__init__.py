@@ -5,7 +5,7 @@ import typing
 from regard import lazy
 
 if typing.TYPE_CHECKING:
-    from regard.datasets.checking import Report, SplitReport, check
+    from regard.datasets.checking import Report, SplitReport, TargetRange, check
     from regard.datasets.dataset import Dataset, DatasetFile
     from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
     from regard.datasets.example import BEGINS, INSIDE, SEGMENTATION, BinaryLabels, Example, TaggedSentence, segmented
