@@ -178,6 +178,11 @@ def test_a_first_line_of_data_is_an_example(tmp_path, line):
     assert named(f"{line}\n{BODY}", tmp_path, ["text", "label"]) == [line.split(","), *LINES]
 
 
+def test_a_word_above_numbers_is_no_label(tmp_path):
+    with pytest.warns(GuessedColumns):
+        assert named("review,stars\nGood,4\nBad,1\nFair,2\n", tmp_path, ["text", "label"])[0] == ["Good", "4"]
+
+
 def test_labels_and_texts_that_stand_once_are_no_sign_of_a_header(tmp_path):
     found = named(f"Great,superb\n{BODY}Nice,fair\n", tmp_path, ["text", "label"])
     assert found[0] == ["Great", "superb"]

@@ -18,7 +18,7 @@ if typing.TYPE_CHECKING:
     from regard.datasets.formats.planetoid import read_planetoid
     from regard.datasets.formats.sentiment_trees import DEGREES, read_phrases
     from regard.datasets.formats.series_tables import find_series_table
-    from regard.datasets.formats.tables import read_table
+    from regard.datasets.formats.tables import has_source_column, read_sources, read_table
     from regard.datasets.formats.tagged_text import read_columns, read_tagged
     from regard.datasets.formats.treebank import LABELS, read_treebank
     from regard.datasets.formats.vectors import read_labelled_vectors
@@ -67,6 +67,7 @@ __all__ = [
     "find",
     "find_series_table",
     "find_source",
+    "has_source_column",
     "labels_of",
     "make_digit_strings",
     "make_purchases",
@@ -84,6 +85,7 @@ __all__ = [
     "read_phrases",
     "read_planetoid",
     "read_pronunciations",
+    "read_sources",
     "read_spoken_digits",
     "read_table",
     "read_tagged",
@@ -112,7 +114,7 @@ lazy.export(
         "formats.planetoid": "read_planetoid",
         "formats.sentiment_trees": "DEGREES read_phrases",
         "formats.series_tables": "find_series_table",
-        "formats.tables": "read_table",
+        "formats.tables": "has_source_column read_sources read_table",
         "formats.tagged_text": "read_columns read_tagged",
         "formats.treebank": "LABELS read_treebank",
         "formats.vectors": "read_labelled_vectors",

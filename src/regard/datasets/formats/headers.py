@@ -58,7 +58,7 @@ def looks_like_names(row: Sequence[str], names: Sequence[str]) -> bool:
 def is_unlike_data(cell: str, others: Sequence[str], *, numbers: bool) -> bool:
     """Whether a cell that looks like a name is none of a column's labels or numbers.
 
-    A label that stands nowhere else while every other one stands twice or more is no label.
+    A word above numbers is no label, and neither is one that stands nowhere else while every other one stands twice.
 
     Args:
         cell: the cell.
@@ -71,8 +71,10 @@ def is_unlike_data(cell: str, others: Sequence[str], *, numbers: bool) -> bool:
         >>> is_unlike_data("fair", ["good", "bad", "good", "great"], numbers=False)
         False
     """
-    if numbers:
-        return bool(others) and all(parse_number(other.strip()) is not None for other in others)
+    if numbers or len(others) > 1:
+        counted = bool(others) and all(parse_number(other.strip()) is not None for other in others)
+        if counted or numbers:
+            return counted
     counts = Counter(other.strip() for other in others)
     return cell.strip() not in counts and len(counts) > 1 and min(counts.values()) > 1
 

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from regard.datasets.example import Example
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS
-from regard.datasets.formats.columns import HEADER, ColumnNames, Columns, check_column_names, find_file
+from regard.datasets.formats.columns import HEADER, SOURCE_TYPES, ColumnNames, Columns, check_column_names, find_file
 from regard.datasets.formats.headers import is_medium, is_unlike_data, looks_like_names, names_for_data
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError, GuessedColumns
 from regard.inputs.encodings import UTF8, encoding_of
 from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
 
-__all__ = ["TABLES", "file_format", "file_suffix", "read_table"]
+__all__ = ["TABLES", "file_format", "file_suffix", "has_source_column", "read_sources", "read_table"]
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """The suffixes of tables, before .gz if it is compressed."""
@@ -130,6 +130,72 @@ def read_table(
         on_error(DataError("it holds no examples.", path=path))
 
 
+def has_source_column(path: str | Path, *, encoding: str = UTF8) -> bool:
+    """Whether the first line of a table names a source by its standard name: text, path or smiles."""
+    table = _Table(existing_file(path), file_suffix(Path(path)), ",", encoding)
+    try:
+        rows = (row for _, row in (_objects if table.kind == ".jsonl" else _headed)(table, raise_error))
+        return len({*next(rows, ())} & {*SOURCE_TYPES}) == 1
+    except DataError:
+        return False
+
+
+def read_sources(
+    path: str | Path,
+    columns: ColumnNames | None = None,
+    *,
+    encoding: str = UTF8,
+    on_error: ErrorHandler = raise_error,
+) -> Iterator[tuple[int, str]]:
+    """The sources in a table, which needs no targets, each with its line; empty ones are skipped.
+
+    Args:
+        path: the file; its suffix is .csv, .tsv or .jsonl (and .gz).
+        columns: the names of columns, as in `read_table`; those of targets may be left out.
+        encoding: the encoding of the file, as Python calls it.
+        on_error: called for each broken row, which is then skipped.
+
+    Raises:
+        ArgumentError: another kind of file.
+        DataError: no column is the source, or a broken row; names the file and the line.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     _ = file.write('stars,review\\n4,"clean, and cheap"\\n')
+        ...     file.flush()
+        ...     list(read_sources(file.name, {"text": "review"}))
+        [(2, 'clean, and cheap')]
+    """
+    path = existing_file(path)
+    kind = file_suffix(path)
+    if kind not in TABLES:
+        raise ArgumentError(f"`path` must end in {', '.join(TABLES)} to have columns, but is {path}.")
+    columns = columns or {}
+    table = _Table(path, kind, ",", encoding)
+    header, named = columns.get(HEADER), {name: str(column) for name, column in columns.items() if name in SOURCE_TYPES}
+    targets = {str(columns.get(name, name)): name == "number" for name in ("label", "number")}
+    rows = _objects(table, on_error) if kind == ".jsonl" else _rows(table, header, targets, on_error)
+    for line, row in rows:
+        if not named:
+            named = {name: name for name in SOURCE_TYPES if name in row}
+        source, column = next(iter(named.items()), ("", ""))
+        if len(named) != 1 or column not in row:
+            what = f"has no column {column!r:.60}, but" if named else "has the columns"
+            raise DataError(
+                f"it {what} {', '.join(row):.200}. Name the one with the sources: --column text=NAME or path=NAME or "
+                "smiles=NAME.",
+                path=path,
+                line=1,
+            )
+        try:
+            text = str(row[column]).strip()
+            if text:
+                yield line, str(find_file(text, path.parent)) if source == "path" else text
+        except ValueError as error:
+            on_error(DataError(f"{error}.", path=path, line=line))
+
+
 class _Table(NamedTuple):
     """A table, and how it is written."""
 
@@ -230,6 +296,13 @@ def _is_header(row: list[str], names: list[str], targets: Mapping[str, bool], ta
 
 def _named(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
     return {name: cell for name, cell in zip(header, row, strict=True) if name}
+
+
+def _headed(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, list[str]]]:
+    """The first row, which is the header."""
+    lines = (f"{text}\n" for _, text in read_lines(table.path, on_error, encoding=table.encoding))
+    with suppress(csv.Error):
+        yield from enumerate((row for row in csv.reader(lines, strict=True, **table.form) if row), start=1)
 
 
 def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> list[str]:

@@ -108,8 +108,8 @@ class _GraphSource(Source):
         # The number of nodes in each relation, because attention computes a mean and can't count equal nodes.
         counts = torch.zeros(len(graph), self.relations).scatter_add_(1, relations, torch.ones(relations.shape)).log1p()
         graph = dataclasses.replace(graph, vectors=torch.cat([graph.vectors, counts], dim=1))
-        # All graphs are kept in memory. Most pairs are far apart or near along the order of the nodes, so a byte for each
-        # compresses to a quarter or a tenth, and is unpacked in less time than a batch of them is padded.
+        # All graphs are kept in memory. Most pairs are far apart, so that a byte for each compresses to a quarter or a
+        # tenth; it is unpacked in less than a millisecond.
         packed = zlib.compress(relations.to("cpu", torch.uint8).numpy().tobytes(), level=1)
         return _Encoded(self._masked(graph), packed, whole)
 
