@@ -80,7 +80,15 @@ def test_the_column_of_the_labels_may_be_named(written):
     ]
     path = written("t1,t2,t3,size\n1,2,3,0.5\n2,3,4,0.75")
     assert [example.target for example in read_warned(path, columns={"number": "size"})] == [0.5, 0.75]
-    assert [example.target for example in read_warned(written("number,t1,t2,t3\n0.5,1,2,3\n2,1,2,4"))] == [0.5, 2.0]
+    assert [example.target for example in read_warned(written("number,t1,t2,t3\n1,1,2,3\n2,1,2,4"))] == [1.0, 2.0]
+
+
+def test_y_is_a_label_only_without_words(written):
+    rows = "\n".join(f"{k},{k + 0.5},{k + 0.25},{'ab'[k % 2]}" for k in range(4))
+    found = read_warned(written("x,y,z,mood\n" + rows))
+    assert [example.target for example in found] == ["a", "b", "a", "b"]
+    found = read_warned(written("t1,t2,t3,y\n" + rows.replace("a", "0.5").replace("b", "0.75")))
+    assert [example.target for example in found] == [0.5, 0.75, 0.5, 0.75]
 
 
 def test_rows_with_one_name_are_a_series(written):

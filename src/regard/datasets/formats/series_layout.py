@@ -10,7 +10,7 @@ from regard.inputs.lines import parse_number
 
 __all__ = ["SeriesLayout", "find_series", "is_missing"]
 
-_LABELS = ("label", "class", "target", "y", "number", "category")
+_LABELS = ("label", "class", "target", "number", "category")
 _SERIES = ("sequence", "series", "series_id")
 _TIMES = ("time", "timestamp", "date", "step", "t", "index")
 _UNREAD = ("", "id", "index", "name", "unnamed: 0")
@@ -115,6 +115,8 @@ def find_series(
     if given is not None and given not in names:
         return None
     chosen = [names.index(str(given))] if given is not None else [i for i in full if lowered[i] in _LABELS]
+    # Beside words, y is more often the second of x, y and z.
+    chosen = chosen or [place for place in full if lowered[place] == "y" and not words]
     # A patient's id may also stand beside each of several series.
     known = (*_SERIES, "id") if {*_TIMES} & {*lowered} else _SERIES
     series = next((place for place in full if lowered[place] in known and _repeats(cells[place])), None)
@@ -132,13 +134,9 @@ def find_series(
     fewest = 1 if series is not None else _FEWEST_BESIDE if {*unread} & {*words} else _FEWEST
     if len(numbers) < fewest or (label is None and {*unread} & {*words}):
         return None
-    number = "number" in columns or (
-        label is not None
-        and given is None
-        and lowered[label] in ("number", "target", "y")
-        and all(parse_number(cell) is not None for cell in cells[label])
-        and not all(_is_integer(cell) for cell in cells[label])
-    )
+    number = "number" in columns
+    if given is None and label is not None:
+        number = lowered[label] == "number" or (lowered[label] in ("target", "y") and _are_fractions(cells[label]))
     return SeriesLayout(names, tuple(numbers), label, number, series, tuple(sorted(unread)))
 
 
@@ -154,6 +152,10 @@ def _is_number(cell: str) -> bool:
 def _is_integer(cell: str) -> bool:
     number = parse_number(cell)
     return number is not None and math.isfinite(number) and number == round(number)
+
+
+def _are_fractions(cells: Sequence[str]) -> bool:
+    return all(parse_number(cell) is not None for cell in cells) and not all(map(_is_integer, cells))
 
 
 def _is_header(
