@@ -180,7 +180,7 @@ def taggers() -> None:
         "data",
         "seeds",
         "test accuracy, mean ± spread",
-        "out-of-vocabulary words",
+        "accuracy on unknown words",
         "parameters",
         "minutes",
     ]

@@ -18,6 +18,7 @@ UnreliablePrediction
 └── UncheckedModel      a model was saved without a digest, so an edit of it isn't noticed
 
 GuessedEncoding         a file isn't UTF-8, and is read in another encoding (a warning, too)
+GuessedColumns          what the columns of a table mean was found by its content (a warning, too)
 
 Every message names the argument in backticks, says what it must be, what it is, and what to do next.
 """
@@ -31,6 +32,7 @@ __all__ = [
     "ArgumentError",
     "DataError",
     "DivergedError",
+    "GuessedColumns",
     "GuessedEncoding",
     "LongerThanTrained",
     "MissingExtraError",
@@ -76,6 +78,10 @@ class ArgumentError(RegardError, ValueError):
 
 class RecordWarning(UserWarning):
     """A record of attention lacks something, or differs from what the model computed."""
+
+
+class GuessedColumns(UserWarning):
+    """What the columns of a table mean was found by its content. The warning says how it is read."""
 
 
 class GuessedEncoding(UserWarning):

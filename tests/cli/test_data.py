@@ -210,3 +210,27 @@ def test_help_does_not_wait_for_torch():
     code = "import sys; import regard.cli.data; print('torch' in sys.modules, 'rich.progress' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["False", "False"]
+
+
+def test_check_says_what_targets_without_labels_are(capfd, tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("text,target\n" + "".join(f"walk{place},{'x' * place}\n" for place in range(3, 26)))
+    assert run(["data", "check", str(path), "--width", "200"]) == 0
+    assert "texts of 3 to 25 characters, median 14" in capfd.readouterr().out
+    assert run(["data", "check", str(path), "--format", "json"]) == 0
+    (split,) = json.loads(capfd.readouterr().out)["splits"]
+    assert split["targets"] == {"kind": "texts", "least": 3, "median": 14, "most": 25}
+    path.write_text("text,number\na,1.5\nb,-2\n")
+    assert run(["data", "check", str(path), "--width", "200"]) == 0
+    assert "numbers from -2 to 1.5, median -0.25" in capfd.readouterr().out
+
+
+def test_words_without_labels_are_named_with_their_line(capfd, tmp_path):
+    path = tmp_path / "words.conll"
+    path.write_text("# a comment\nI\nsaw\n\n")
+    assert run(["data", "check", str(path), "--width", "500"]) == 1
+    out = capfd.readouterr().out
+    assert f"{path}, line 2: the word 'I' has no label: the file has one column." in out
+    assert "labelled with" not in out
+    assert run(["train", "tagger", "--data", str(path), "--out", str(tmp_path / "out")]) == 1
+    assert "line 2: the word 'I' has no label" in capfd.readouterr().err

@@ -623,3 +623,46 @@ def test_each_line_has_the_classifier_of_its_language(folder, predict, monkeypat
         "干净",
     ]
     assert asked == ["chinese-sentiment", "english-sentiment"]
+
+
+def test_the_sources_of_a_table_are_those_of_its_column(predict, tmp_path):
+    (tmp_path / "a.csv").write_text('id,review,stars\n1,"warm, good",4\n2,,3\n3,film,1\n')
+
+    def sources(*words):
+        code, out, err = predict("words", "-f", *words, "--format", "csv")
+        assert code == 0, err
+        return [row["source"] for row in csv.DictReader(io.StringIO(out))], err
+
+    wanted = ["warm, good", "film"]
+    assert sources("a.csv", "--column", "text=review") == (wanted, "")
+    found, err = sources("a.csv", "--columns", ",text,label")
+    assert (found, "the first line (id, review, stars) seems to name the columns" in err) == (wanted, True)
+    found, err = sources("a.csv")
+    assert (len(found), "a.csv: each line is read as a source. If it is a table, name its column" in err) == (4, True)
+    (tmp_path / "b.tsv").write_bytes("text\tlabel\nwärm\tx\n".encode("cp1252"))
+    assert sources("b.tsv", "--encoding", "cp1252") == (["wärm"], "")
+    (tmp_path / "b.jsonl").write_text('{"text": "warm"}\n')
+    assert sources("b.jsonl") == (["warm"], "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            ["-f", "a.csv", "--column", "text=revue"],
+            1,
+            "line 1: it has no column 'revue', but id, review. Name the one",
+        ),
+        (["-f", "a.txt", "--column", "text=review"], 2, "must end in .csv, .tsv, .jsonl to have columns, but is a.txt"),
+        (["a text", "--column", "text=review"], 2, "`--column` names columns of a table, but none is given"),
+        (["-f", "-", "--columns", "text"], 2, "`--columns` names columns of a table, but none is given"),
+        (["-f", "none.csv", "--column", "text=review"], 1, "none.csv: there is no such file"),
+        (["-f", "empty.csv"], 1, "empty.csv: there is nothing to predict for: no row has a source"),
+    ],
+)
+def test_a_column_that_is_not_there(predict, tmp_path, words, code, message):
+    (tmp_path / "a.csv").write_text("id,review\n1,warm\n")
+    (tmp_path / "a.txt").write_text("warm\n")
+    (tmp_path / "empty.csv").write_text("text,label\n,x\n")
+    found, out, err = predict("words", *words)
+    assert (found, out, message in err) == (code, "", True), err

@@ -6,7 +6,7 @@ import pytest
 
 from regard.datasets import Example, check, read
 from regard.datasets.formats.headers import names_for_data
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, GuessedColumns
 
 REVIEWS = 'The room was clean,good\n"It was dirty, and loud",bad\nLovely,good\n'
 ROWS = [
@@ -143,3 +143,47 @@ def test_objects_name_their_values(written):
 def test_numbers_are_not_the_text_however_long():
     rows = [["Film 0", "0.3333333333333333"], ["Film 1", "0.6666666666666666"], ["Film 2", "0.1111111111111111"]]
     assert names_for_data(rows) == ["text", "number"]
+
+
+LINES = [["The room was clean", "good"], ["It was bad", "bad"], ["Fine", "good"], ["Never again", "bad"]]
+BODY = "".join(f"{text},{label}\n" for text, label in LINES)
+
+
+def named(text, folder, names):
+    (folder / "a.csv").write_text(text, "utf-8")
+    return [[each.source, each.target] for each in read(folder / "a.csv", columns={"header": names})]
+
+
+@pytest.mark.parametrize("line", ["review,stars", "Text,Label", "review text,class", " de , en "])
+def test_a_header_with_other_names_is_no_example(tmp_path, line):
+    with pytest.warns(GuessedColumns, match=r"the first line \(.*\) seems to name the columns, and isn't read"):
+        assert named(f"{line}\n{BODY}", tmp_path, ["text", "label"]) == LINES
+    numbers = BODY.replace("good", "4.5").replace(",bad", ",2")
+    with pytest.warns(GuessedColumns):
+        found = named(f"{line}\n{numbers}", tmp_path, ["text", "number"])
+    assert [number for _, number in found] == [4.5, 2.0, 4.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Great,good",  # its label occurs again
+        "The food was cold and late,awful",  # a sentence
+        "Bad.,awful",
+        "Great,5",
+        "Fine,fair",  # the text occurs again
+    ],
+)
+def test_a_first_line_of_data_is_an_example(tmp_path, line):
+    assert named(f"{line}\n{BODY}", tmp_path, ["text", "label"]) == [line.split(","), *LINES]
+
+
+def test_a_word_above_numbers_is_no_label(tmp_path):
+    with pytest.warns(GuessedColumns):
+        assert named("review,stars\nGood,4\nBad,1\nFair,2\n", tmp_path, ["text", "label"])[0] == ["Good", "4"]
+
+
+def test_labels_and_texts_that_stand_once_are_no_sign_of_a_header(tmp_path):
+    found = named(f"Great,superb\n{BODY}Nice,fair\n", tmp_path, ["text", "label"])
+    assert found[0] == ["Great", "superb"]
+    assert len(named("de,en\ngehen,go\nsehen,see\n", tmp_path, ["text", "target"])) == 3

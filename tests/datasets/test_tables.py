@@ -8,7 +8,7 @@ import pytest
 from regard.datasets import check
 from regard.datasets.example import Example
 from regard.datasets.formats.columns import Columns
-from regard.datasets.formats.tables import read_table
+from regard.datasets.formats.tables import has_source_column, read_sources, read_table
 from regard.errors import ArgumentError, DataError, UnknownNameError
 
 ANSWERS = Columns("smiles", ("a", "b"), source_type="smiles", target_type="labels")
@@ -258,3 +258,24 @@ def test_arguments_are_checked(tmp_path):
         read(tmp_path, "", name="a.xlsx")
     with pytest.raises(DataError, match="there is no such file"):
         list(read_table(tmp_path / "no.csv"))
+
+
+def test_sources_are_read_without_targets(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('id,review\n1,"clean, and\n cheap"\n2, \n3,bad\n')
+    assert list(read_sources(path, {"text": "review"})) == [(2, "clean, and\n cheap"), (5, "bad")]
+    assert next(iter(read_sources(path, {"header": ["", "text"]}))) == (1, "review")
+    with pytest.raises(DataError, match=r"line 1: it has the columns id, review\. Name the one with the sources"):
+        list(read_sources(path))
+    with pytest.raises(DataError, match=r"it has no column 'text', but id, review\. Name the one"):
+        list(read_sources(path, {"text": "text"}))
+    (tmp_path / "1.wav").touch()
+    (tmp_path / "b.tsv").write_text("path\tlabel\n1\tx\n2\ty\n")
+    found: list[DataError] = []
+    assert list(read_sources(tmp_path / "b.tsv", on_error=found.append)) == [(2, str(tmp_path / "1.wav"))]
+    assert found[0].line == 3
+    (tmp_path / "c.jsonl").write_text('{"text": "good", "other": 1}\n')
+    assert list(read_sources(tmp_path / "c.jsonl")) == [(1, "good")]
+    assert [has_source_column(tmp_path / name) for name in ("a.csv", "b.tsv", "c.jsonl")] == [False, True, True]
+    with pytest.raises(ArgumentError, match=r"`path` must end in \.csv, \.tsv, \.jsonl to have columns"):
+        list(read_sources(tmp_path / "1.wav"))

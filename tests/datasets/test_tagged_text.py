@@ -81,7 +81,7 @@ def test_a_folder_has_a_file_for_each_split(written):
         ("a\tX\n \tY\n", 2, "the word, column 1, is empty."),
         (b"a\tX\nb\xff\tX\n", 2, "byte 2 of the line (0xff) is not UTF-8."),
         (b"a\tX\nb\0\tX\n", 2, "it holds a zero byte"),
-        ("a\nb\n", None, "it holds no sentence; each line must have a word and its label, in columns."),
+        ("\na\nb\n", 2, "the word 'a' has no label: the file has one column. Write a label behind each word, "),
         ("", None, "it holds no sentence"),
         ("-DOCSTART- -X- O\n\n", None, "it holds no sentence"),
     ],

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -54,6 +55,24 @@ def test_named_arrays_are_sequences_of_any_length(tmp_path):
     assert len(read_vectors(path)) == 0
 
 
+def test_series_of_one_length_may_be_one_array(tmp_path):
+    np.savez(tmp_path / "one.npz", x=np.arange(12).reshape(2, 3, 2), labels=["yes", "no"])
+    read = read_vectors(tmp_path / "one.npz")
+    assert (read.labels, read.names) == (("yes", "no"), ("0", "1"))
+    assert read.sequences[1].tolist() == [[6, 7], [8, 9], [10, 11]]
+
+
+def test_the_layout_that_an_error_proposes_is_read(tmp_path):
+    path = tmp_path / "series.npz"
+    np.savez(path, x=np.ones(3))
+    with pytest.raises(DataError) as told:
+        read_vectors(path)
+    call = re.search(r"numpy\.savez\('series.npz', (.*)\), where each", str(told.value))
+    series, labels = [np.ones((2, 1)), np.ones((3, 1))], ["yes", "no"]
+    exec(f"numpy.savez({str(path)!r}, {call[1]})", {"numpy": np, "series": series, "labels": labels})
+    assert [len(each) for each in read_vectors(path).sequences] == [2, 3]
+
+
 @pytest.mark.parametrize(
     ("array", "message"),
     [
@@ -75,13 +94,13 @@ def test_an_array_of_anything_else_is_refused(tmp_path, array, message):
 def test_a_pickle_is_never_opened(tmp_path):
     array = np.empty((1, 1), dtype=object)
     array[0, 0] = "anything"
-    with pytest.raises(DataError, match="NumPy can't read it: Object arrays cannot be loaded"):
+    with pytest.raises(DataError, match=r"NumPy can't read it: Object arrays cannot be loaded"):
         read_vectors(saved(tmp_path / "a.npy", array))
     (tmp_path / "b.npy").write_bytes(pickle.dumps([1]))
     with pytest.raises(DataError, match="NumPy can't read it"):
         read_vectors(tmp_path / "b.npy")
     np.savez(tmp_path / "c.npz", a=array)
-    with pytest.raises(DataError, match="NumPy can't read it"):
+    with pytest.raises(DataError, match=r"NumPy can't read it: Object arrays .* Save a file of series by numpy.savez"):
         read_vectors(tmp_path / "c.npz")
 
 
@@ -108,7 +127,8 @@ def test_a_file_under_another_name_is_said(tmp_path):
 def test_named_arrays_that_do_not_go_together(tmp_path):
     for arrays, message in [
         ({"a": np.ones((2, 3)), "b": np.ones((2, 5))}, r"a: \(2, 3\), b: \(2, 5\)"),
-        ({"a": np.ones(3)}, "must hold arrays"),
+        ({"a": np.ones(3)}, r"of the shape \(item, width\), .* a: \(3,\)\. Save a file of series by numpy.savez\("),
+        ({"X": np.ones((4, 3)), "y": np.ones(4)}, r"X: \(4, 3\), y: \(4,\)\. Save a file of series by numpy.savez\("),
         ({"a": np.ones((2, 3)), "labels": np.array(["x", "y"])}, "`labels` must be 1 words or numbers"),
         ({"a": np.ones((2, 3)), "labels": np.array([np.nan])}, "`labels` must be finite"),
     ]:

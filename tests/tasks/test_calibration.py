@@ -56,10 +56,36 @@ def test_the_temperature_of_yes_or_no():
 
 def test_a_few_examples_that_are_all_right_do_not_make_it_certain():
     for count in (1, 5, 20):
-        given = torch.tensor([[9.0, 0.0]] * count)
-        answer = Label(("a", "b")).calibrated(given, torch.zeros(count, dtype=torch.int64))
-        ((_, probability),) = answer.decode(given[:1])
-        assert probability == pytest.approx((count + 1) / (count + 2), abs=1e-4)
+        for sure in (9.0, 0.5):
+            given = torch.tensor([[sure, 0.0]] * count)
+            answer = Label(("a", "b")).calibrated(given, torch.zeros(count, dtype=torch.int64))
+            ((_, probability),) = answer.decode(given[:1])
+            # Between what the network says and the share of those that are right, with one wrong and one right more.
+            low, high = sorted([given[0].softmax(-1)[0].item(), (count + 1) / (count + 2)])
+            assert low < probability < high
+
+
+def excess(count: int, temperature: float) -> tuple[float, float]:
+    """The mean log-loss of fresh examples above the lowest: without calibration, and by `count` calibrated ones."""
+    fresh, _ = drawn(2000, 1.0)
+    generator = torch.Generator().manual_seed(1)
+
+    def loss(by: float) -> float:
+        return -(fresh.softmax(-1) * (fresh * by).log_softmax(-1)).sum(-1).mean().item()
+
+    found = []
+    for _ in range(60):
+        true = 2 * torch.randn(count, 3, generator=generator)
+        labels = torch.multinomial(true.softmax(-1), 1, generator=generator)[:, 0]
+        found.append(loss(temperature / Label(("a", "b", "c")).calibrated(temperature * true, labels).temperature))
+    return loss(temperature) - loss(1.0), sum(found) / len(found) - loss(1.0)
+
+
+@pytest.mark.parametrize(("count", "temperature", "most"), [(10, 1.0, 0.02), (20, 1.5, 0.015), (20, 2.5, 0.03)])
+def test_a_few_examples_improve_what_is_off_and_spoil_little(count, temperature, most):
+    before, after = excess(count, temperature)
+    assert after < most
+    assert after < before or temperature == 1.0
 
 
 def test_what_has_no_probabilities_has_no_temperature():
@@ -75,8 +101,9 @@ def test_what_has_no_probabilities_has_no_temperature():
 
 
 def test_the_lowest_of_a_loss_between_its_bounds():
-    assert best_temperature(lambda each: abs(math.log(each / 7))) == pytest.approx(7)
-    assert best_temperature(lambda each: each) == pytest.approx(0.01, rel=1e-3)
+    assert best_temperature(lambda each: abs(math.log(each / 7)), None) == pytest.approx(7)
+    assert best_temperature(lambda each: each, None) == pytest.approx(0.01, rel=1e-3)
+    assert best_temperature(lambda each: each, 0) == pytest.approx(1.0)
 
 
 def test_it_is_fitted_on_dev_kept_and_told(tmp_path):

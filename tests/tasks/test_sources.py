@@ -672,6 +672,19 @@ def test_what_nodes_are_to_each_other():
     assert torch.equal(source.item(source.fit([path]), kinds).relations, batch.relations[0])
 
 
+def test_many_graphs_keep_little_of_their_pairs():
+    nodes = torch.arange(200)
+    ring = Graph(torch.ones(200, 1), torch.stack([nodes, nodes.roll(-1)])).undirected()
+    source = Graphs(standardise=False, edges=False, reach=3)
+    item = source.item(source.fit([ring]), ring)
+    assert len(item.packed) < 200 * 200 / 10
+    assert torch.equal(item.relations, ring.relations(3).to(torch.uint8))
+    # Without a mask, the edges aren't kept once more.
+    assert item.graph.edges is ring.edges
+    none = Graph(torch.ones(0, 1), torch.zeros(2, 0, dtype=torch.int64))
+    assert source.item(source.fit([ring]), none).relations.shape == (0, 0)
+
+
 def test_a_graph_of_too_many_pairs_is_refused():
     large = Graph(torch.ones(4001, 1), torch.zeros(2, 0, dtype=torch.int64))
     source = Graphs(edges=False, reach=2)

@@ -14,12 +14,14 @@ from toys import BY_HEART, SAWS, generated, tiny
 
 from regard.datasets import split_by_hash
 from regard.errors import ArgumentError, DivergedError, MissingExtraError, ModelError, RegardError, UnknownNameError
+from regard.progress import Progress
 from regard.tasks import Recipe, load, train
 from regard.tasks.training import train as training
 from regard.tasks.training.checkpoints import read_state, write_state
 from regard.tasks.training.context import ended_by_sigterm
 from regard.tasks.training.loop import Loop
 from regard.tasks.training.optimizer import share_of_rate
+from regard.tasks.training.progress import TrainingProgress
 from regard.tasks.training.run import RunFolder
 
 
@@ -153,6 +155,32 @@ def test_lines_say_how_far_it_is(capfd):
     assert all(word in lines[1] for word in ("epoch 2/2", "dev ", "best ", "elapsed 0:", "left 0:00"))
     assert lines[2].startswith("Training is over: all epochs are done. Best dev accuracy ")
     assert "\x1b" not in err
+
+
+def told(seconds, best, epochs=40):
+    """The epochs that are shown, of epochs that take these seconds each; `best` are those better than all before."""
+    shown = Progress()
+    lines: list[str] = []
+    shown.note = lambda text: lines.append(text)
+    progress = TrainingProgress(shown)
+    progress.start(epochs, 0)
+    for epoch in range(1, epochs + 1):
+        first = max((each for each in best if each <= epoch), default=1)
+        row = {"loss": 1.0, "score": 0.5, "best": 0.5, "best_epoch": first, "epoch": epoch, "seconds": seconds * epoch}
+        progress.epoch(row)
+    return [int(line.split("/")[0].removeprefix("epoch")) for line in lines]
+
+
+def test_few_lines_are_shown_of_epochs_of_milliseconds():
+    assert told(0.1, {1, 2, 15}) == [1, 2, 12, 15, 25, 35, 40]
+    assert told(5.0, {1}) == [*range(1, 41)]
+    assert told(1.0, {1}) == [1, 6, 11, 16, 21, 26, 31, 36, 40]
+
+
+def test_the_log_has_every_epoch(tmp_path, capfd):
+    fit(tiny(epochs=7), out=tmp_path / "run", progress="lines")
+    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 7
+    assert capfd.readouterr().err.splitlines()[-2].startswith("epoch 7/7")
 
 
 def test_an_out_in_use_is_refused(tmp_path):

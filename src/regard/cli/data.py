@@ -1,5 +1,6 @@
 """`regard data`: list, fetch and check data sets."""
 
+import dataclasses
 import json
 import sys
 from collections.abc import Iterator
@@ -166,7 +167,7 @@ def check(
     if format is Format.json:
         typer.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
     else:
-        what = f", words labelled with {report.label.upper()}" if report.of_words else ""
+        what = f", words labelled with {report.label.upper()}" if report.of_words and report.label else ""
         title = f"{report.name}{what or (report.label and f', labelled with {report.label}')}"
         show(Page(title, _blocks(report)), console, plain=plain)
     if report.problems:
@@ -183,12 +184,13 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
             split.split,
             f"{split.sentences:,}",
             *([f"{split.words:,}"] if words else []),
-            str(len(split.labels)),
+            str(len(split.labels) or split.targets or 0),
             *(["" if split.out_of_vocabulary is None else f"{100 * split.out_of_vocabulary:.1f}%"] if words else []),
         )
         for split in report.splits
     )
-    columns = ("split", "sentences", "words", "labels", "unknown words") if words else ("split", "examples", "labels")
+    targets = "targets" if any(split.targets is not None for split in report.splits) else "labels"
+    columns = ("split", "sentences", "words", "labels", "unknown words") if words else ("split", "examples", targets)
     aligned: Any = ("left", *["right"] * (len(columns) - 1))
     blocks: list[Block] = [Table(columns, rows, aligned)]
     if any(split.out_of_vocabulary is not None for split in report.splits):
@@ -221,6 +223,7 @@ def _as_json(report: "Report") -> dict[str, object]:
                 "sentences": split.sentences,
                 "words": split.words,
                 "labels": split.labels,
+                "targets": None if split.targets is None else dataclasses.asdict(split.targets),
                 "unknown_words": split.out_of_vocabulary,
             }
             for split in report.splits

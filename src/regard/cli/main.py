@@ -38,6 +38,7 @@ from regard.cli.tag import tag
 from regard.errors import (
     ArgumentError,
     DataError,
+    GuessedColumns,
     GuessedEncoding,
     RecordWarning,
     RegardError,
@@ -50,7 +51,7 @@ __all__ = ["app", "main"]
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
-_TOLD = (UnreliablePrediction, RecordWarning, GuessedEncoding)  # warnings that are shown as sentences
+_TOLD = (UnreliablePrediction, RecordWarning, GuessedColumns, GuessedEncoding)  # warnings that are shown as sentences
 _MOST_SHOWN = 3  # warnings of one kind; further ones are only counted
 
 app = typer.Typer(

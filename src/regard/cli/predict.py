@@ -10,14 +10,17 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from regard.cli.answering.model_checks import check_readable, check_script
-from regard.cli.answering.reading import STANDARD_INPUT, Line, in_script, read_file
+from regard.cli.answering.reading import STANDARD_INPUT, Line, in_script, read_sources
 from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
+from regard.cli.arguments.columns import column_names
 from regard.cli.arguments.command import command_with
 from regard.cli.arguments.options import (
     BothForceOption,
     ColourOption,
+    ColumnOption,
     EncodingOption,
     FigureOption,
+    HeaderOption,
     HeadOption,
     HtmlOption,
     LayerOption,
@@ -50,6 +53,8 @@ class Wanted(NamedTuple):
 
     sources: SourcesArgument = None
     file: ListOption = None
+    column: ColumnOption = None
+    header: HeaderOption = None
     encoding: EncodingOption = None
     script: ScriptOption = None
     skip_broken: SkipBrokenOption = None
@@ -77,7 +82,9 @@ def _predict(model: _Model, options: Wanted) -> None:
     vectors, a molecule as SMILES, or a folder with a social graph (profiles.csv and edges.csv), which has a prediction
     for each node. A prediction is a label with its probability, a probability for each of several labels, a number, or
     a text, for the whole source or for each item. An empty source has no prediction, or an empty line from a model that
-    writes texts. Predictions appear in the order of the sources, while the rest is still being read.
+    writes texts. -f also reads a table: a .csv, .tsv or .jsonl file with a column called text, path or smiles, or one
+    that --column or --columns names. Predictions appear in the order of the sources, while the rest is still being
+    read.
 
     --top lists the items with the most attention: that of the pooling, if the model combines all items by attention,
     else that of each item in the last layer. --layer and --head count from 1 and choose others. --map draws all
@@ -92,6 +99,7 @@ def _predict(model: _Model, options: Wanted) -> None:
       regard predict digits/ seven.png --map --html seven.html
       regard predict buyers/ my-friends/ --format csv
       regard predict sentiment/ -f reviews.txt --format csv > answers.csv
+      regard predict sentiment/ -f reviews.csv --column text=review --format csv > answers.csv
     """
 
     @cache
@@ -127,10 +135,11 @@ def answer_all(
     file = "-" if wanted.sources == ["-"] else wanted.file
     origin = "" if file is None else STANDARD_INPUT if file == "-" else file
     texts = wanted.sources or []
+    columns = column_names(wanted.column, wanted.header) if wanted.column or wanted.header is not None else None
     read = (
         (Line(text, number) for number, text in enumerate(texts, start=1))
         if file is None
-        else read_file(file, raise_with_option if skipped is None else skipped.add_unread, wanted.encoding)
+        else read_sources(file, columns, raise_with_option if skipped is None else skipped.add_unread, wanted.encoding)
     )
     with closing(read):
         # The first line is read before torch is imported, so that an unusable file is reported at once.
@@ -209,6 +218,9 @@ def answer_all(
 def _check(wanted: Wanted, command: str) -> None:
     if bool(wanted.sources) == (wanted.file is not None):
         raise ArgumentError(f"give either sources or -f FILE. See {command} --help.")
+    for option, given in (("--column", wanted.column), ("--columns", wanted.header)):
+        if given and wanted.file in (None, "-"):
+            raise ArgumentError(f"`{option}` names columns of a table, but none is given. Give one by -f FILE.")
     if wanted.encoding is not None and wanted.file in (None, "-"):
         raise ArgumentError("`--encoding` is that of a file, but none is given. Give one by -f FILE.")
     if wanted.skip_broken is not None and wanted.file is None and wanted.sources != ["-"]:

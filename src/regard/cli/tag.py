@@ -10,10 +10,12 @@ from regard.cli.arguments.options import (
     MOST_LISTED,
     BothForceOption,
     ColourOption,
+    ColumnOption,
     EncodingOption,
     FigureOption,
     Format,
     FormatOption,
+    HeaderOption,
     PlainOption,
     ScriptOption,
     SkipBrokenOption,
@@ -35,8 +37,12 @@ def tag(
     *,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="A file, one sentence on a line; blank lines are skipped."),
+        typer.Option(
+            "--file", "-f", metavar="FILE", help="A file, one sentence on a line, or a table; blank lines are skipped."
+        ),
     ] = None,
+    column: ColumnOption = None,
+    header: HeaderOption = None,
     encoding: EncodingOption = None,
     skip_broken: SkipBrokenOption = None,
     model: Annotated[
@@ -92,6 +98,8 @@ def tag(
     wanted = Wanted(
         sources=None if text is None else [text],
         file=file,
+        column=column,
+        header=header,
         encoding=encoding,
         script=script,
         skip_broken=skip_broken,

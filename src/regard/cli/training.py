@@ -206,10 +206,10 @@ def _table(scores: Mapping[str, Any], model: Any) -> Table:
     """A table with a row for each split: its score, as training has shown it."""
     said = model.measure.format
     more: dict[str, list[str]] = {}
-    # Out-of-vocabulary items are known for words only.
+    # Which items don't occur in training is known for words only.
     new = [score.out_of_vocabulary_accuracy for score in scores.values()]
     if any(share is not None for share in new):
-        more["out of vocabulary"] = ["" if share is None else ACCURACY.format(share) for share in new]
+        more["accuracy on unknown words"] = ["" if share is None else ACCURACY.format(share) for share in new]
     if model.measure.name == "RMSE":
         ranks = [score.spearman for score in scores.values()]
         more["Spearman"] = ["undefined" if rank is None else f"{rank:.4f}" for rank in ranks]

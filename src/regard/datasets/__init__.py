@@ -5,7 +5,7 @@ import typing
 from regard import lazy
 
 if typing.TYPE_CHECKING:
-    from regard.datasets.checking import Report, SplitReport, check
+    from regard.datasets.checking import Report, SplitReport, TargetRange, check
     from regard.datasets.dataset import Dataset, DatasetFile
     from regard.datasets.duplicates import Duplicates, canonical_smiles, count_duplicates
     from regard.datasets.example import BEGINS, INSIDE, SEGMENTATION, BinaryLabels, Example, TaggedSentence, segmented
@@ -17,7 +17,8 @@ if typing.TYPE_CHECKING:
     from regard.datasets.formats.pairs import read_aligned, read_pairs
     from regard.datasets.formats.planetoid import read_planetoid
     from regard.datasets.formats.sentiment_trees import DEGREES, read_phrases
-    from regard.datasets.formats.tables import read_table
+    from regard.datasets.formats.series_tables import find_series_table
+    from regard.datasets.formats.tables import has_source_column, read_sources, read_table
     from regard.datasets.formats.tagged_text import read_columns, read_tagged
     from regard.datasets.formats.treebank import LABELS, read_treebank
     from regard.datasets.formats.vectors import read_labelled_vectors
@@ -55,6 +56,7 @@ __all__ = [
     "Report",
     "SplitReport",
     "TaggedSentence",
+    "TargetRange",
     "canonical_smiles",
     "check",
     "check_column_names",
@@ -63,7 +65,9 @@ __all__ = [
     "count_duplicates",
     "fetch",
     "find",
+    "find_series_table",
     "find_source",
+    "has_source_column",
     "labels_of",
     "make_digit_strings",
     "make_purchases",
@@ -81,6 +85,7 @@ __all__ = [
     "read_phrases",
     "read_planetoid",
     "read_pronunciations",
+    "read_sources",
     "read_spoken_digits",
     "read_table",
     "read_tagged",
@@ -96,7 +101,7 @@ __all__ = [
 lazy.export(
     __name__,
     {
-        "checking": "Report SplitReport check",
+        "checking": "Report SplitReport TargetRange check",
         "dataset": "Dataset DatasetFile",
         "duplicates": "Duplicates canonical_smiles count_duplicates",
         "example": "BEGINS INSIDE SEGMENTATION BinaryLabels Example TaggedSentence segmented",
@@ -108,7 +113,8 @@ lazy.export(
         "formats.pairs": "read_aligned read_pairs",
         "formats.planetoid": "read_planetoid",
         "formats.sentiment_trees": "DEGREES read_phrases",
-        "formats.tables": "read_table",
+        "formats.series_tables": "find_series_table",
+        "formats.tables": "has_source_column read_sources read_table",
         "formats.tagged_text": "read_columns read_tagged",
         "formats.treebank": "LABELS read_treebank",
         "formats.vectors": "read_labelled_vectors",

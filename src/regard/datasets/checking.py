@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from regard.datasets.dataset import Dataset
@@ -20,7 +21,7 @@ from regard.inputs import FOLDINGS
 from regard.inputs.lines import ErrorHandler
 from regard.page.numbers import counted
 
-__all__ = ["Report", "SplitReport", "check"]
+__all__ = ["Report", "SplitReport", "TargetRange", "check"]
 
 _MOST_PROBLEMS = 1000  # a file of another kind has one in each line
 
@@ -37,6 +38,7 @@ class SplitReport:
         labels: the count of each label, the most frequent first; empty for texts and numbers.
         out_of_vocabulary: the fraction of its words that the training split doesn't have; None for the training split
             itself, and for examples.
+        targets: what the targets are, if they are texts or numbers instead of labels.
     """
 
     split: str
@@ -45,6 +47,32 @@ class SplitReport:
     words: int
     labels: dict[str, int]
     out_of_vocabulary: float | None
+    targets: "TargetRange | None" = None
+
+
+@dataclass(frozen=True)
+class TargetRange:
+    """What targets without labels are.
+
+    Args:
+        kind: "texts" or "numbers".
+        least: the least number, or the number of characters in the shortest text.
+        median: the median of these.
+        most: the largest of these.
+
+    Example:
+        >>> print(TargetRange("texts", 3, 5.5, 20))
+        texts of 3 to 20 characters, median 5.5
+    """
+
+    kind: str
+    least: float
+    median: float
+    most: float
+
+    def __str__(self) -> str:
+        of, ends = ("of", " characters") if self.kind == "texts" else ("from", "")
+        return f"{self.kind} {of} {self.least:g} to {self.most:g}{ends}, median {self.median:g}"
 
 
 @dataclass(frozen=True)
@@ -116,8 +144,9 @@ def check(
         reports = _sentence_reports(read, paths, source.fold)
     else:
         reports = [
-            SplitReport(split, paths[split][1], len(examples), 0, _labels(examples, source.dataset, label), None)
+            SplitReport(split, paths[split][1], len(examples), 0, labels, None, None if labels else _range(examples))
             for split, examples in read.items()
+            for labels in [_labels(examples, source.dataset, label)]
         ]
         for problem in _empty_texts(read, next(iter(paths.values()))[1]):
             problems.setdefault(problem)
@@ -218,6 +247,16 @@ def _known_labels(examples: list[Example[Any, Any]], dataset: Dataset, label: st
         elif kind == "labels":
             answers = zip(questions, example.target, strict=True)
             yield from (f"{question}: {answer}" for question, answer in answers if answer is not None)
+
+
+def _range(examples: list[Example[Any, Any]]) -> TargetRange | None:
+    """The lengths of texts, or the numbers; None for anything else, such as sounds."""
+    targets = [example.target for example in examples if example.target is not None]
+    for kind, types, size in (("texts", str, len), ("numbers", int | float, float)):
+        if targets and all(isinstance(target, types) for target in targets):
+            sizes = [size(target) for target in targets]
+            return TargetRange(kind, min(sizes), median(sizes), max(sizes))
+    return None
 
 
 def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[str]:

@@ -14,6 +14,7 @@ from regard.datasets.fetching import Progress, fetch
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS, read_class_folders
 from regard.datasets.formats.columns import ColumnNames
 from regard.datasets.formats.labelled_graph import read_graph_folder
+from regard.datasets.formats.series_tables import find_series_table
 from regard.datasets.formats.tables import TABLES, file_format, file_suffix, read_table
 from regard.datasets.formats.tagged_text import TAG, column_labels, read_columns, read_tagged
 from regard.datasets.formats.text_formats import KNOWN_FORMATS
@@ -292,7 +293,13 @@ class ExampleFiles(_OwnFiles):
         elif path.is_dir() and (table := self._table) is not None:
             path = table
         if not path.is_dir() and file_format(path, self.encoding) not in VECTORS:
-            return read_table(path, columns, encoding=self._encoding_of(path), on_error=handler)
+            encoding = self._encoding_of(path)
+            if (series := find_series_table(path, columns, encoding=encoding)) is not None:
+                series.tell()
+                return series.examples(handler)
+            if (series := find_series_table(path, columns, encoding=encoding, labelled=False)) is not None:
+                raise series.unlabelled()
+            return read_table(path, columns, encoding=encoding, on_error=handler)
         # The splits of a folder may have different formats.
         if columns:
             raise no_columns(path)

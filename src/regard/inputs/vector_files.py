@@ -16,13 +16,20 @@ from regard.inputs.vector_sequences import VectorSequences
 __all__ = ["VECTOR_FILES", "read_vectors"]
 
 
+_SAVED = (
+    "Save a file of series by numpy.savez('series.npz', labels=labels, **{str(number): array for number, array in "
+    "enumerate(series)}), where each array is (item, width), such as (time, 1) for one number at a time."
+)
+_SIZE = "an array must be of the shape (item, width), and all of one width; or one of (series, item, width)"
+
+
 def read_vectors(path: str | Path) -> VectorSequences:
     """Read the sequences of vectors in a file; its suffix determines the format.
 
     | suffix | content |
     |---|---|
     | .npy | an array (item, width), one sequence; or (sequence, item, width) |
-    | .npz | arrays (item, width), each a sequence with its name; and optionally `labels`, one for each sequence |
+    | .npz | arrays (item, width), each a sequence with its name, or one (sequence, item, width); and maybe `labels` |
     | .csv, .tsv | a row for each vector, a column for each feature, and up to three columns with special names |
     | .ts | time series; see `read_time_series` |
 
@@ -118,17 +125,16 @@ def _read_arrays(path: Path) -> VectorSequences:
     if isinstance(arrays, np.ndarray):
         raise DataError("it is a .npy under another name.", path=path)
     labels = arrays.pop("labels", None)
+    if len(arrays) == 1 and (several := next(iter(arrays.values()))).ndim == 3:
+        arrays = {str(number): array for number, array in enumerate(several)}
     for array in arrays.values():
         if array.ndim != 2 or array.shape[1] != next(iter(arrays.values())).shape[-1]:
-            raise DataError(
-                "it must hold arrays (item, width) of one width, but the shapes are "
-                f"{', '.join(f'{name}: {array.shape}' for name, array in list(arrays.items())[:8])}.",
-                path=path,
-            )
+            shapes = ", ".join(f"{name}: {array.shape}" for name, array in list(arrays.items())[:8])
+            raise DataError(f"{_SIZE}, but the shapes are {shapes}. {_SAVED}", path=path)
     if labels is not None and (labels.shape != (len(arrays),) or labels.dtype.kind not in "Uiuf"):
         raise DataError(
             f"`labels` must be {len(arrays)} words or numbers, one for each array, but is {labels.dtype} of shape "
-            f"{labels.shape}.",
+            f"{labels.shape}. {_SAVED}",
             path=path,
         )
     return VectorSequences(
@@ -157,7 +163,9 @@ def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
                 return {name: loaded[name] for name in loaded.files}
     except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
         reason = " ".join(str(error).split())
-        raise DataError(f"NumPy can't read it: {reason[:200] or type(error).__name__}", path=path) from error
+        # Such are made of a list of arrays of several lengths.
+        step = f". {_SAVED}" if "Object arrays" in reason else ""
+        raise DataError(f"NumPy can't read it: {reason[:200] or type(error).__name__}{step}", path=path) from error
 
 
 def _tensor(array: np.ndarray, where: str, path: Path) -> Tensor:

@@ -154,8 +154,14 @@ class Target(SavedTarget, ABC):
         """One minus the probability of what a decoded prediction says; None if it has no probability."""
         return None
 
-    def calibrated(self, given: Tensor, wanted: Tensor) -> "Target":
-        """The same target, with the temperature at which the probabilities fit the targets best."""
+    def calibrated(self, given: Tensor, wanted: Tensor, *, prior: bool = True) -> "Target":
+        """The same target, with the temperature at which the probabilities fit the targets best.
+
+        Args:
+            given: the outputs.
+            wanted: the encoded targets.
+            prior: whether few targets move the temperature little (`best_temperature`), for probabilities of others.
+        """
         return self
 
     def calibration(self, given: Tensor, wanted: Tensor) -> Calibration | None:
@@ -293,7 +299,9 @@ class Label(Target):
     def doubt(self, decoded: tuple[str, float]) -> float:
         return 1 - decoded[1]
 
-    def calibrated(self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]) -> "Label":
+    def calibrated(
+        self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"], *, prior: bool = True
+    ) -> "Label":
         asked = wanted >= 0
         given, wanted = given[asked].double(), wanted[asked]
         if not len(wanted) or len(self.names) < 2:
@@ -304,7 +312,7 @@ class Label(Target):
         def loss(temperature: float) -> float:
             return float(cross_entropy(given / temperature, wanted, label_smoothing=smoothing))
 
-        return replace(self, temperature=best_temperature(loss))
+        return replace(self, temperature=best_temperature(loss, len(wanted) if prior else None))
 
     def calibration(
         self, given: Float[Tensor, "target label"], wanted: Shaped[Tensor, " target"]
@@ -450,7 +458,7 @@ class MultiLabel(Target):
         return sum(min(yes, 1 - yes) for yes in decoded.values()) / len(decoded)
 
     def calibrated(
-        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]
+        self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"], *, prior: bool = True
     ) -> "MultiLabel":
         known = ~wanted.isnan()
         given, wanted = given[known].double(), wanted[known].double()
@@ -461,7 +469,7 @@ class MultiLabel(Target):
         def loss(temperature: float) -> float:
             return float(binary_cross_entropy_with_logits(given / temperature, smoothed))
 
-        return replace(self, temperature=best_temperature(loss))
+        return replace(self, temperature=best_temperature(loss, len(wanted) if prior else None))
 
     def calibration(
         self, given: Float[Tensor, "target question"], wanted: Float[Tensor, "target question"]

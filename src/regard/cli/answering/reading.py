@@ -1,13 +1,17 @@
 """Read sentences from a file or from standard input, one on each line, and check each."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
-from regard.errors import ArgumentError, DataError, OutOfDistribution, RegardError
+from regard.errors import ArgumentError, DataError, GuessedColumns, OutOfDistribution, RegardError
+
+if TYPE_CHECKING:
+    from regard.datasets import ColumnNames
 
 __all__ = [
     "STANDARD_INPUT",
@@ -17,6 +21,7 @@ __all__ = [
     "is_chinese",
     "read_file",
     "read_lines",
+    "read_sources",
     "sources_of",
     "until_broken",
 ]
@@ -75,6 +80,56 @@ def read_file(
     found = encoding_of(path) if encoding is None and Path(path).is_file() else check_encoding(encoding or UTF8)
     with open_text(path, found) as stream:
         yield from read_lines(stream, path, problem)
+
+
+def read_sources(
+    path: str,
+    columns: "ColumnNames | None",
+    problem: Callable[[DataError], None] | None = None,
+    encoding: str | None = None,
+) -> Generator[Line, None, None]:
+    """Read the sources in a table's column, or else those on the lines of a file, as `read_file`.
+
+    Args:
+        path: the file, or "-".
+        columns: the names of columns, as `datasets.read_sources` takes them. Without them, a file is a table if its
+            name is that of one, and its first line has a column called text, path or smiles.
+        problem: as `read_lines` takes it.
+        encoding: the encoding of the file, as Python calls it; by default it is found by its content.
+
+    Raises:
+        RegardError: as `read_file` and `datasets.read_sources`.
+    """
+    table = re.search(r"\.(csv|tsv|jsonl)(\.gz)?$", path, re.IGNORECASE) is not None
+    if columns is None and not (table and os.path.isfile(path)):
+        yield from read_file(path, problem, encoding)
+        return
+    # Here and not above: it brings torch, for which plain lines needn't wait.
+    from regard import datasets
+    from regard.inputs.encodings import check_encoding, encoding_of
+    from regard.inputs.lines import existing_file, raise_error
+
+    found = encoding_of(existing_file(path)) if encoding is None else check_encoding(encoding)
+    if columns is None and not datasets.has_source_column(path, encoding=found):
+        warnings.warn(
+            f"{path}: each line is read as a source. If it is a table, name its column: --column text=NAME.",
+            GuessedColumns,
+            stacklevel=2,
+        )
+        yield from read_file(path, problem, encoding)
+        return
+    some = False
+
+    def report(error: DataError) -> None:
+        nonlocal some
+        some = True
+        (problem or raise_error)(error)
+
+    for line, text in datasets.read_sources(path, columns, encoding=found, on_error=report):
+        some = True
+        yield Line(text, line)
+    if not some:
+        raise DataError("there is nothing to predict for: no row has a source.", path=path)
 
 
 def read_lines(

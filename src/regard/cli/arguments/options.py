@@ -152,7 +152,9 @@ SourcesArgument = Annotated[
 ]
 ListOption = Annotated[
     str | None,
-    typer.Option("--file", "-f", metavar="FILE", help="A file, one source on a line; blank lines are skipped."),
+    typer.Option(
+        "--file", "-f", metavar="FILE", help="A file, one source on a line, or a table; blank lines are skipped."
+    ),
 ]
 TopOption = Annotated[
     int | None,

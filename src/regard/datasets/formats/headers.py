@@ -1,5 +1,6 @@
 """Telling a header from data: whether the first line of a table names its columns."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -7,7 +8,7 @@ from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.datasets.formats.columns import COLUMN_ROLES
 from regard.inputs.lines import parse_number
 
-__all__ = ["is_medium", "names_for_data"]
+__all__ = ["is_medium", "is_unlike_data", "looks_like_names", "names_for_data"]
 
 _LONGEST_NAME, _MOST_WORDS = 60, 4
 _ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
@@ -41,6 +42,41 @@ def names_for_data(rows: Sequence[Sequence[str]]) -> list[str] | None:
     if not any(_is_value(cell, column) for cell, column in zip(first, columns, strict=True)):
         return None
     return _suggested([[cell, *column] for cell, column in zip(first, columns, strict=True)])
+
+
+def looks_like_names(row: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether the named cells of a row could be the names of columns: short, different words without numbers.
+
+    Example:
+        >>> looks_like_names(["review", "stars"], ["text", "label"]), looks_like_names(["Bad.", "1"], ["text", "label"])
+        (True, False)
+    """
+    cells = [cell.strip() for cell, name in zip(row, names, strict=True) if name]
+    return len({*cells}) == len(cells) and not any(not cell or _is_value(cell, ()) for cell in cells)
+
+
+def is_unlike_data(cell: str, others: Sequence[str], *, numbers: bool) -> bool:
+    """Whether a cell that looks like a name is none of a column's labels or numbers.
+
+    A word above numbers is no label, and neither is one that stands nowhere else while every other one stands twice.
+
+    Args:
+        cell: the cell.
+        others: the other cells of the column.
+        numbers: whether they are numbers.
+
+    Example:
+        >>> is_unlike_data("stars", ["good", "bad", "good", "bad"], numbers=False)
+        True
+        >>> is_unlike_data("fair", ["good", "bad", "good", "great"], numbers=False)
+        False
+    """
+    if numbers or len(others) > 1:
+        counted = bool(others) and all(parse_number(other.strip()) is not None for other in others)
+        if counted or numbers:
+            return counted
+    counts = Counter(other.strip() for other in others)
+    return cell.strip() not in counts and len(counts) > 1 and min(counts.values()) > 1
 
 
 def is_medium(cell: str) -> bool:

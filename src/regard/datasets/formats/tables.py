@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,14 +12,14 @@ from typing import Any, NamedTuple
 
 from regard.datasets.example import Example
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS
-from regard.datasets.formats.columns import HEADER, ColumnNames, Columns, check_column_names, find_file
-from regard.datasets.formats.headers import is_medium, names_for_data
+from regard.datasets.formats.columns import HEADER, SOURCE_TYPES, ColumnNames, Columns, check_column_names, find_file
+from regard.datasets.formats.headers import is_medium, is_unlike_data, looks_like_names, names_for_data
 from regard.datasets.formats.text_formats import detect_format
-from regard.errors import ArgumentError, DataError
+from regard.errors import ArgumentError, DataError, GuessedColumns
 from regard.inputs.encodings import UTF8, encoding_of
 from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
 
-__all__ = ["TABLES", "file_format", "file_suffix", "read_table"]
+__all__ = ["TABLES", "file_format", "file_suffix", "has_source_column", "read_sources", "read_table"]
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """The suffixes of tables, before .gz if it is compressed."""
@@ -102,14 +103,15 @@ def read_table(
         raise ArgumentError(f"`path` must end in {', '.join(TABLES)}, but is {path}.")
     form = detect_format(path, encoding) if file_suffix(path) == ".txt" else None
     table = _Table(path, kind, "," if form is None else form.delimiter, encoding)
-    header = None
+    header, targets = None, {}
     if columns is not None and not isinstance(columns, Columns):
         check_column_names(columns)
         header = columns.get(HEADER)
+        targets = {str(columns.get(name, name)): name == "number" for name in ("label", "number")}
         if header is not None and kind == ".jsonl":
             raise ArgumentError(f"`columns` must have no {HEADER!r} for JSON Lines, whose objects name their values.")
     line = 0
-    for line, row in _objects(table, on_error) if kind == ".jsonl" else _rows(table, header, on_error):
+    for line, row in _objects(table, on_error) if kind == ".jsonl" else _rows(table, header, targets, on_error):
         if not isinstance(columns, Columns):
             try:
                 columns = Columns.from_header(tuple(row), path, columns)
@@ -126,6 +128,72 @@ def read_table(
         yield example
     if not line:
         on_error(DataError("it holds no examples.", path=path))
+
+
+def has_source_column(path: str | Path, *, encoding: str = UTF8) -> bool:
+    """Whether the first line of a table names a source by its standard name: text, path or smiles."""
+    table = _Table(existing_file(path), file_suffix(Path(path)), ",", encoding)
+    try:
+        rows = (row for _, row in (_objects if table.kind == ".jsonl" else _headed)(table, raise_error))
+        return len({*next(rows, ())} & {*SOURCE_TYPES}) == 1
+    except DataError:
+        return False
+
+
+def read_sources(
+    path: str | Path,
+    columns: ColumnNames | None = None,
+    *,
+    encoding: str = UTF8,
+    on_error: ErrorHandler = raise_error,
+) -> Iterator[tuple[int, str]]:
+    """The sources in a table, which needs no targets, each with its line; empty ones are skipped.
+
+    Args:
+        path: the file; its suffix is .csv, .tsv or .jsonl (and .gz).
+        columns: the names of columns, as in `read_table`; those of targets may be left out.
+        encoding: the encoding of the file, as Python calls it.
+        on_error: called for each broken row, which is then skipped.
+
+    Raises:
+        ArgumentError: another kind of file.
+        DataError: no column is the source, or a broken row; names the file and the line.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     _ = file.write('stars,review\\n4,"clean, and cheap"\\n')
+        ...     file.flush()
+        ...     list(read_sources(file.name, {"text": "review"}))
+        [(2, 'clean, and cheap')]
+    """
+    path = existing_file(path)
+    kind = file_suffix(path)
+    if kind not in TABLES:
+        raise ArgumentError(f"`path` must end in {', '.join(TABLES)} to have columns, but is {path}.")
+    columns = columns or {}
+    table = _Table(path, kind, ",", encoding)
+    header, named = columns.get(HEADER), {name: str(column) for name, column in columns.items() if name in SOURCE_TYPES}
+    targets = {str(columns.get(name, name)): name == "number" for name in ("label", "number")}
+    rows = _objects(table, on_error) if kind == ".jsonl" else _rows(table, header, targets, on_error)
+    for line, row in rows:
+        if not named:
+            named = {name: name for name in SOURCE_TYPES if name in row}
+        source, column = next(iter(named.items()), ("", ""))
+        if len(named) != 1 or column not in row:
+            what = f"has no column {column!r:.60}, but" if named else "has the columns"
+            raise DataError(
+                f"it {what} {', '.join(row):.200}. Name the one with the sources: --column text=NAME or path=NAME or "
+                "smiles=NAME.",
+                path=path,
+                line=1,
+            )
+        try:
+            text = str(row[column]).strip()
+            if text:
+                yield line, str(find_file(text, path.parent)) if source == "path" else text
+        except ValueError as error:
+            on_error(DataError(f"{error}.", path=path, line=line))
 
 
 class _Table(NamedTuple):
@@ -145,7 +213,7 @@ class _Table(NamedTuple):
 
 
 def _rows(
-    table: _Table, names: str | Sequence[str] | None, on_error: ErrorHandler
+    table: _Table, names: str | Sequence[str] | None, targets: Mapping[str, bool], on_error: ErrorHandler
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     path = table.path
     wrong_lines: list[DataError] = []
@@ -169,7 +237,14 @@ def _rows(
             elif header is None and row and names is not None:
                 header = _check_named(row, list(names), table, line)
                 # The table may have a header all the same.
-                if row != header:
+                if _is_header(row, header, targets, table):
+                    warnings.warn(
+                        f"{path}: the first line ({', '.join(row):.60}) seems to name the columns, and isn't read. If "
+                        "it is data, put another line before it.",
+                        GuessedColumns,
+                        stacklevel=2,
+                    )
+                elif row != header:
                     yield line, _named(header, row)
             elif header is None and row:
                 header = row
@@ -197,8 +272,37 @@ def _rows(
         raise DataError(empty, path=path)
 
 
+def _is_header(row: list[str], names: list[str], targets: Mapping[str, bool], table: _Table) -> bool:
+    """Whether the first row of a table whose columns are named is a header with other names.
+
+    Args:
+        row: the row.
+        names: the names of the columns.
+        targets: the names of columns with labels or numbers, and whether they are numbers.
+        table: the table, which is read to its end only if the row looks like names.
+    """
+    places = [(names.index(name), numbers) for name, numbers in targets.items() if name in names]
+    if row == names or not places or not looks_like_names(row, names):
+        return False
+    others: list[list[str]] = []
+    lines = (f"{text}\n" for _, text, _ in read_decoded_lines(table.path, encoding=table.encoding))
+    with suppress(csv.Error):
+        others.extend(each for each in csv.reader(lines, strict=True, **table.form) if len(each) == len(names))
+    cells = [[each[place] for each in others[1:]] for place in range(len(names))]
+    if any(name and cell in column for name, cell, column in zip(names, row, cells, strict=True)):
+        return False
+    return all(is_unlike_data(row[place], cells[place], numbers=numbers) for place, numbers in places)
+
+
 def _named(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
     return {name: cell for name, cell in zip(header, row, strict=True) if name}
+
+
+def _headed(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, list[str]]]:
+    """The first row, which is the header."""
+    lines = (f"{text}\n" for _, text in read_lines(table.path, on_error, encoding=table.encoding))
+    with suppress(csv.Error):
+        yield from enumerate((row for row in csv.reader(lines, strict=True, **table.form) if row), start=1)
 
 
 def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> list[str]:

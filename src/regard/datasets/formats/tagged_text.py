@@ -76,6 +76,13 @@ def read_columns(
     """
     layout = _layout_of(path, encoding)
     known = _names(layout)
+    if layout is None and (bare := _first_word(path, encoding)) is not None:
+        number, word = bare
+        step = "Write a label behind each word, divided by a tab or a space, and an empty line after each sentence."
+        on_error(
+            DataError(f"the word {word!r:.60} has no label: the file has one column. {step}", path=path, line=number)
+        )
+        return
     if label is not None and known and label not in known:
         raise UnknownNameError("label", label, known)
     # By their place in `known`; without a layout there is no line to read.
@@ -194,6 +201,12 @@ def _has_tag(word: str, mark: str) -> bool:
 
 def _layout_of(path: str | Path, encoding: str) -> _Layout | None:
     return _layout(line for _, line in islice(read_lines(path, _ignore, encoding=encoding), _MOST_COMMENTS))
+
+
+def _first_word(path: str | Path, encoding: str) -> tuple[int, str] | None:
+    """The first word of a file, and the number of its line."""
+    lines = ((number, line.strip()) for number, line in read_lines(path, _ignore, encoding=encoding))
+    return next(((number, line) for number, line in lines if line and not line.startswith("#")), None)
 
 
 def _names(layout: _Layout | None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from regard.datasets.formats.columns import COLUMN_ROLES
 from regard.datasets.formats.tagged_text import is_columns, tag_mark
 from regard.inputs.encodings import UTF8
-from regard.inputs.lines import read_lines
+from regard.inputs.lines import parse_number, read_lines
 
 __all__ = ["KNOWN_FORMATS", "TextFormat", "detect_format"]
 
@@ -23,6 +23,7 @@ KNOWN_FORMATS = (
 """The formats that `detect_format` recognises, for messages."""
 
 _LINES = 50
+_FEWEST = 3  # numbers on a line that are taken for a series
 _DELIMITERS = "\t,;|"
 _WORD = re.compile(r"[0-9]+(-[0-9]+|\.[0-9]+)?(\t[^\t]*){9}")
 
@@ -37,9 +38,9 @@ class TextFormat(NamedTuple):
 def detect_format(path: str | Path, encoding: str = UTF8) -> TextFormat | None:
     """The format of a text file, by its first 50 lines that aren't blank; None if it isn't recognised.
 
-    A file is a table if most of these lines have as many columns as the first one, so that broken rows are reported
-    when the table is read. Words with tags (".tagged") and words in columns (".conll") have no header, and their labels
-    repeat.
+    Lines of numbers are a table, too, whose columns may be divided by spaces (`series_tables`). Else a file is a table
+    if most of these lines have as many columns as the first one, so that broken rows are reported when it is read.
+    Words with tags (".tagged") and words in columns (".conll") have no header, and their labels repeat.
 
     Args:
         path: the file.
@@ -71,6 +72,9 @@ def detect_format(path: str | Path, encoding: str = UTF8) -> TextFormat | None:
     standard = {name for names in COLUMN_ROLES.values() for name in names}
     if is_columns(every[: every.index(lines[-1]) + 1]) and not standard & {*re.split("[\t,;|]", lines[0])}:
         return TextFormat(".conll", "\t" if "\t" in lines[0] else " ")
+    for delimiter in f"{_DELIMITERS} ":
+        if _is_numbers(lines, delimiter):
+            return TextFormat(".csv", delimiter)
     for delimiter in _DELIMITERS:
         if _is_table(lines, delimiter):
             return TextFormat(".tsv" if delimiter == "\t" else ".csv", delimiter)
@@ -82,6 +86,14 @@ def _is_object(line: str) -> bool:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _is_numbers(lines: list[str], delimiter: str) -> bool:
+    """Whether each line has as many numbers, and at most one word, which is its label: a series on each line."""
+    rows = [line.split(None if delimiter == " " else delimiter) for line in lines]
+    wordy = (sum(parse_number(cell.strip().replace(",", ".")) is None for cell in row) for row in rows)
+    width = len(rows[0])
+    return len(rows) > 1 and width > _FEWEST and all(len(row) == width for row in rows) and max(wordy) <= 1
 
 
 def _is_table(lines: list[str], delimiter: str) -> bool:

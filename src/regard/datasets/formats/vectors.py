@@ -17,7 +17,7 @@ from regard.inputs.vector_files import read_vectors
 __all__ = ["JAPANESE_VOWELS", "VECTORS", "read_labelled_vectors"]
 
 VECTORS = (".ts", ".npy", ".npz")
-"""The suffixes of files of vectors; a CSV file is a table of texts."""
+"""The suffixes of files of vectors; tables may hold them, too (`series_tables`)."""
 
 _AEON = (
     "https://raw.githubusercontent.com/aeon-toolkit/aeon/a101ddc8b35a65441609b45c9bcce5aeafa0c131/"
@@ -42,7 +42,13 @@ def read_labelled_vectors(path: str | Path) -> Iterator[Example[Tensor, Any]]:
     read = read_vectors(path)
     labels = read.labels if read.item_labels is None else read.item_labels
     if labels is None:
-        raise DataError("it has no labels, so there is nothing to learn.", path=path)
+        step = {
+            ".npz": "Save them in it as the array `labels`, one for each of the others.",
+            ".npy": "Save a .npz with an array for each series, and one called `labels`.",
+        }.get(
+            Path(path).suffix.lower(), "Write @classLabel true and the classes above @data, and each label at the end."
+        )
+        raise DataError(f"it has no labels, so there is nothing to learn. {step}", path=path)
     for vectors, label in zip(read.sequences, labels, strict=True):
         yield Example(vectors, label)
 

@@ -17,7 +17,9 @@ A classifier predicts one label, several labels, or a number for each source; th
 Your own data can be a table (.csv, .tsv, .jsonl, or .txt with the content of one). Its columns are called text, path or
 smiles, and label or number; name other columns with --column. For several labels, give each a column with 1, 0 or
 nothing, and name each with --column labels=NAME. Your data can also be a folder that holds a folder of recordings or
-pictures for each class. Both are split into train, dev and test by a hash of each source. To use your own splits, name
+pictures for each class, or hold series: a .ts file of the UEA & UCR archive; a table with the numbers of a series and
+its label in each row; or an .npz file with an array (item, width) for each series and an array `labels` with a label or
+a number for each. All are split into train, dev and test by a hash of each source. To use your own splits, name
 a folder with train.csv, dev.csv and test.csv, or with a folder of classes for each split. The first line of the output
 says how the data are read. A column called smiles holds molecules; --input texts reads them as plain text. A run that
 was killed or stopped by Ctrl-C continues with --resume and ends with the same weights as an uninterrupted one.
@@ -29,6 +31,7 @@ Examples:
   regard train classifier --data sst2 --out sentiment
   regard train classifier --data fsdd --label speaker --out speakers
   regard train classifier --data reviews.csv --out mine
+  regard train classifier --data series.npz --out mine
   regard train classifier --data photos/ --out mine --seed 7
   regard train classifier --data my-reviews/ --out mine --column text=review --column label=stars
   regard train classifier --data reviews.csv --out mine --labels 0=negative,1=positive

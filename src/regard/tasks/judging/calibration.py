@@ -13,6 +13,8 @@ __all__ = ["Calibration", "best_temperature", "calibration_error"]
 _BINS = 15
 _HOTTEST = 100.0
 _STEPS = 60
+# The spread of the logarithm of temperatures that are expected: two thirds lie between 0.6 and 1.65.
+_SPREAD = 0.5
 
 
 @dataclass(frozen=True)
@@ -73,22 +75,32 @@ def calibration_error(probabilities: Float[Tensor, " answer"], true: Shaped[Tens
     return float(gaps.abs().sum()) / len(probabilities)
 
 
-def best_temperature(loss: Callable[[float], float]) -> float:
-    """The temperature with the lowest loss, between 1/100 and 100.
+def best_temperature(loss: Callable[[float], float], count: int | None) -> float:
+    """The most probable temperature, between 1/100 and 100.
+
+    The logarithm of the temperature has a normal prior around 0, so that a few examples can't move it far: those of
+    chance would make the probabilities of further sources worse than they are at a temperature of 1.
 
     Args:
-        loss: the loss at a temperature; as a function of the logarithm of the temperature it falls, then rises.
+        loss: the mean loss of the examples at a temperature; as a function of the logarithm of the temperature it
+            falls, then rises.
+        count: the number of the examples; None: without the prior, the temperature with the lowest loss.
 
     Example:
-        >>> round(best_temperature(lambda temperature: (temperature - 1.5) ** 2), 4)
-        1.5
+        >>> [round(best_temperature(lambda temperature: (temperature - 1.5) ** 2, count), 2) for count in (1, 10, 1000)]
+        [1.2, 1.45, 1.5]
     """
+
+    def improbable(place: float) -> float:
+        fit = loss(math.exp(place))
+        return fit if count is None else count * fit + place**2 / (2 * _SPREAD**2)
+
     # Golden-section search.
     ratio = (math.sqrt(5) - 1) / 2
     low, high = -math.log(_HOTTEST), math.log(_HOTTEST)
     for _ in range(_STEPS):
         first, second = high - ratio * (high - low), low + ratio * (high - low)
-        if loss(math.exp(first)) <= loss(math.exp(second)):
+        if improbable(first) <= improbable(second):
             high = second
         else:
             low = first

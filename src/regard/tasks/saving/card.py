@@ -227,9 +227,9 @@ def describe_spearman(correlation: float | None, count: int) -> str:
 
 
 def _items(scores: Mapping[str, Any], called: str) -> list[str]:
-    """The rows of a tagger's scores; the accuracy on out-of-vocabulary items is known for words alone."""
+    """The rows of a tagger's scores; which items don't occur in training is known for words alone."""
     rows = [
-        f"| split | accuracy | 95 % interval | {called} | macro F1 | out of vocabulary |",
+        f"| split | accuracy | 95 % interval | {called} | macro F1 | accuracy on unknown words |",
         "|---|---|---|---|---|---|",
     ]
     for split, score in scores.items():

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.datasets import find_series_table
 from regard.errors import ArgumentError
 from regard.inputs import FixedConvolutions, Standardise, read_vectors
 from regard.inputs.saved import Saved
@@ -107,6 +109,9 @@ class Vectors(Source):
     def from_argument(self, encoder: Standardise | VectorEncoder, argument: str) -> list[tuple[str, Any]]:
         # A file may hold several series.
         ((path, _),) = super().from_argument(encoder, argument)
+        width = _standard(encoder).width
+        if (table := find_series_table(Path(path), labelled=False)) is not None and table.layout.width == width:
+            return [(f"{path}: {name}", vectors) for name, vectors in table.named()]
         read = read_vectors(path)
         several = len(read) > 1
         return [

@@ -208,5 +208,6 @@ class TargetObjective(Objective):
             # confidence is set by a temperature anyway.
             # A few thousand of many examples tell the temperature as well.
             step = 1 + given.numel() // _MOST_CALIBRATED
-            given = given / getattr(answer.calibrated(given[::step], wanted[::step]), "temperature", 1.0)
+            fitted = answer.calibrated(given[::step], wanted[::step], prior=False)
+            given = given / getattr(fitted, "temperature", 1.0)
         return answer.loss(given, wanted, 0.0)[0].item()

@@ -1,4 +1,4 @@
-"""Progress of training: a line an epoch, and a bar that moves with every batch."""
+"""Progress of training: lines for epochs, and a bar that moves with every batch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,9 @@ from regard.progress import Progress, clock
 from regard.tasks.judging.measure import ACCURACY, Measure
 
 __all__ = ["TrainingProgress"]
+
+_EVERY = 10  # epochs
+_SECONDS = 5.0
 
 
 class TrainingProgress:
@@ -22,6 +25,7 @@ class TrainingProgress:
     def start(self, epochs: int, done: int, measure: Measure = ACCURACY) -> None:
         """Training starts, or continues after `done` epochs; models are chosen by this measure."""
         self._epochs, self._measure = epochs, measure
+        self._last, self._told = done, 0.0
         self._shown.start(epochs, "training", done=done)
 
     def batch(self, epochs: float) -> None:
@@ -29,7 +33,16 @@ class TrainingProgress:
         self._shown.move(epochs, f"epoch {min(int(epochs) + 1, self._epochs)}/{self._epochs}")
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        """An epoch is done; `row` is its line of the log."""
+        """An epoch is done; `row` is its line of the log.
+
+        It is shown if it is the first, the best so far or the last, and else after ten epochs or five seconds: a small
+        training has a hundred epochs of milliseconds, of which few say anything.
+        """
+        number = row["epoch"]
+        best, ends = row["best_epoch"] == number, number in (1, self._epochs)
+        if not (best or ends or number - self._last >= _EVERY or row["seconds"] - self._told >= _SECONDS):
+            return
+        self._last, self._told = number, row["seconds"]
         width = len(str(self._epochs))
         self.note(
             f"epoch {row['epoch']:>{width}}/{self._epochs}  {describe(row, self._measure)}  "
