@@ -201,7 +201,7 @@ def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork 
     members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
     network = Ensemble(members) if len(members) > 1 else members[0]
     if getattr(recipe.task, "pooling", None) is not None:
-        network.linear = recipe.input.linear_part(outputs)
+        network.linear = recipe.input.linear_part(encoder, outputs)
     if network.linear is not None:
         for member in members:
             # Before training, the network leaves what the linear part says as it is.
