@@ -17,7 +17,7 @@ __all__ = ["LinearFeatures"]
 
 _STRENGTHS = np.logspace(-4, 5, 19)
 """The penalties to choose among, in multiples of the mean eigenvalue."""
-_WEIGHTS = (0.1, 0.3, 1.0, 3.0)
+_WEIGHTS = (0.01, 0.1, 0.3, 1.0, 3.0)
 """How much the features of the whole may count, all together, beside the mean of the items."""
 _CHOSEN_ON = 1000
 """The number of sources, evenly spaced, by which that is chosen."""
@@ -50,6 +50,8 @@ class LinearFeatures(LinearPart):
         tensor([0, 1, 0, 1])
     """
 
+    # Of a few dozen sources a network that learns what this part leaves learns nothing; by itself it errs elsewhere.
+    leaves: ClassVar[bool] = False
     # Leaving out one source costs as little as leaving out a quarter, and says more.
     most_folds: ClassVar[int] = 1 << 31
 
@@ -138,14 +140,14 @@ def _of_labels(groups: Sequence[Any], numbers: Any, count: int, known: Any, fold
 
 def _of_question(groups: Sequence[Any], answers: Any, answered: Any, folds: Any) -> _Fitted:
     found = _solved(groups, answers[:, None], answered, folds)
-    own = found.held_out[answered]
+    own, yes = found.held_out[answered], answers[answered].astype(int)
     # Of unit spread, so that the penalty of the logistic regression is the same for all questions.
     spread = own.std() or 1.0
-    logistic = require("sklearn.linear_model", extra="train").LogisticRegression()
-    logistic.fit(own / spread, answers[answered].astype(int))
-    # Margins that say the opposite where a source is left out know nothing.
-    slope = max(0.0, float(logistic.coef_[0, 0])) / spread
-    shift = float(logistic.intercept_[0])
+    logistic = require("sklearn.linear_model", extra="train").LogisticRegression().fit(own / spread, yes)
+    slope, shift = float(logistic.coef_[0, 0]) / spread, float(logistic.intercept_[0])
+    if slope <= 0:
+        # Margins that say the opposite where a source is left out know nothing: what is left is the share of yes.
+        slope, shift = 0.0, float(np.log(yes.sum() / (len(yes) - yes.sum())))
     return _Fitted(found.weights * slope, found.bias * slope + shift, found.held_out * slope + shift)
 
 
@@ -155,7 +157,8 @@ def _solved(groups: Sequence[Any], wanted: Any, known: Any, folds: Any) -> _Fitt
     standard = [_standardised(group, places) for group in groups]
     few = places[:: -(-len(places) // _CHOSEN_ON)]
     weights = _WEIGHTS if all(len(scale) and scale.any() for _, _, scale in standard) else (1.0,)
-    errors = [_ridge(_joined(standard, weight)[few], wanted[few], folds[few]).error for weight in weights]
+    own = [(values[few], mean, scale) for values, mean, scale in standard]
+    errors = [_ridge(_joined(own, weight), wanted[few], folds[few]).error for weight in weights]
     weight = weights[int(np.argmin(errors))]
     features = _joined(standard, weight)
     found = _ridge(features[places], wanted[places], folds[places])
@@ -187,6 +190,7 @@ class _Ridge(NamedTuple):
     bias: Any
     held_out: Any
     error: float
+    strength: float
 
 
 def _ridge(features: Any, wanted: Any, folds: Any) -> _Ridge:
@@ -216,7 +220,7 @@ def _ridge(features: Any, wanted: Any, folds: Any) -> _Ridge:
         error = float(((held_out - wanted) ** 2).mean())
         if best is None or error < best.error:
             weights = right @ ((values**0.5 / (values + strength))[:, None] * along)
-            best = _Ridge(weights, mean - centre @ weights, held_out, error)
+            best = _Ridge(weights, mean - centre @ weights, held_out, error, float(strength))
     assert best is not None
     return best
 

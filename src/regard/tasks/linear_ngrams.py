@@ -42,6 +42,7 @@ class LinearNgrams(LinearPart):
         tensor([1, 0])
     """
 
+    leaves: ClassVar[bool] = True
     most_folds: ClassVar[int] = 4
 
     def __init__(self, rows: int, outputs: int):

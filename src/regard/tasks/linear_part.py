@@ -22,10 +22,12 @@ ABSENT = -4.0
 class LinearPart(nn.Module, ABC):
     """A linear model of a source, which stands beside the network of a classifier.
 
-    It is solved as a convex problem in seconds and isn't trained further; the network learns what it leaves. A kind of
-    source says which part suits it (`Source.linear_part`), and what that is fitted to (`Source.linear_inputs`).
+    It is solved as a convex problem in seconds and isn't trained further. A kind of source says which part suits it
+    (`Source.linear_part`), and what that is fitted to (`Source.linear_inputs`).
 
     Attributes:
+        leaves: whether the network learns what the part leaves, and their outputs are added; else the network learns by
+            itself, and the mean of both counts, as in an ensemble.
         most_folds: into how many folds sources are divided at most, to tell what the part says of a source that it
             wasn't fitted to.
 
@@ -33,6 +35,7 @@ class LinearPart(nn.Module, ABC):
         left.
     """
 
+    leaves: ClassVar[bool]
     most_folds: ClassVar[int]
 
     @abstractmethod
@@ -54,6 +57,11 @@ class LinearPart(nn.Module, ABC):
             wanted: the encoded targets of the sources; it isn't fitted to unknown ones.
             folds: the fold of each source.
         """
+
+    def joined(self, given: Float[Tensor, "source output"], batch: Batch) -> Float[Tensor, "source output"]:
+        """The outputs of the network and of this part together."""
+        both = given + self(batch)
+        return both if self.leaves else both / 2
 
     @staticmethod
     def mean(

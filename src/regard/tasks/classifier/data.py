@@ -11,6 +11,7 @@ from regard.errors import ArgumentError
 from regard.tasks.classifier.model import Classifier
 from regard.tasks.examples import Pair
 from regard.tasks.folds import folds_of
+from regard.tasks.linear_part import LinearPart
 from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TARGETS, Target
@@ -64,12 +65,12 @@ class ClassifierData(PairsData):
         dev = self._corpus(encoder, answers[0], self.dev, dev_items, dev_targets, "dev")
         network = source_network(self.recipe, encoder, answers[0].outputs)
         if network.linear is not None:
-            dataset.offset(
-                replace(self.recipe.input, linear=False), self._fit_linear_part(network.linear, dataset, answers[0])
-            )
+            held_out = self._fit_linear_part(network.linear, dataset, answers[0])
+            # Training needs no features of the linear part itself.
+            dataset.read_by(replace(self.recipe.input, linear=False), held_out if network.linear.leaves else None)
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
-    def _fit_linear_part(self, part: Any, dataset: Dataset, answer: Target) -> Tensor:
+    def _fit_linear_part(self, part: LinearPart, dataset: Dataset, answer: Target) -> Tensor:
         """Fit the linear part of a network, and return what it says of each source if it is fitted to the others."""
         source, items = self.recipe.input, dataset.items
         wanted = torch.cat([dataset.batch([place]).targets[0] for place in range(len(items))])

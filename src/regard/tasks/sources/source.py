@@ -36,8 +36,10 @@ class Source(Settings):
     """For the documentation: what its vectors are."""
     counted: ClassVar[tuple[str, str]] = ("sources", "items")
     """The nouns for sources and items where those of a tagger are counted."""
-    linear_of: ClassVar[str] = "the mean of its items and features of the whole"
-    """For the model card: the features of the linear part (`linear_part`)."""
+    linear_model: ClassVar[str] = (
+        "a linear model of the mean of the items and of features of the whole, and the mean of both is the answer"
+    )
+    """For the model card: the linear part (`linear_part`)."""
     argument: ClassVar[str] = "text"
     """The form of a source on the command line: a "text" itself, or the name of a "file" or "folder"."""
     is_text: ClassVar[bool] = False

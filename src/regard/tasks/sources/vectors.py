@@ -172,6 +172,7 @@ def labelled_series(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     items = max(4, min(_ITEMS, _MOST_ITEMS // len(pairs)))
     return {
         "convolutions": 1000 if len(pairs) <= _FEW_SERIES else 252,
+        "linear": True,
         "together": min(10_000, max(1, round(lengths[len(lengths) // 2] / items))),
     }
 
