@@ -42,15 +42,17 @@ class Set:
     Attributes:
         task: the kind of the task.
         read: reads one of its splits.
+        input: the kind of source, if it doesn't follow from the sources: SMILES are texts like any other.
     """
 
     task: str
     read: Callable[[str], Sequence[Any]]
+    input: str | None = None
 
 
-def known(task: str, name: str, label: str) -> Set:
+def known(task: str, name: str, label: str, input: str | None = None) -> Set:
     """A label of a known data set."""
-    return Set(task, lambda split: datasets.read(name, split, label))
+    return Set(task, lambda split: datasets.read(name, split, label), input)
 
 
 def short_texts(name: str) -> Set:
@@ -93,10 +95,10 @@ SETS = {
     "digit": known("classifier", "fsdd", "digit"),
     "speaker": known("classifier", "fsdd", "speaker"),
     "mnist": known("classifier", "mnist", "digit"),
-    "tox21": known("classifier", "tox21", "all"),
-    "bbbp": known("classifier", "bbbp", "penetration"),
-    "esol": known("classifier", "esol", "solubility"),
-    "lipophilicity": known("classifier", "lipophilicity", "logD"),
+    "tox21": known("classifier", "tox21", "all", "molecules"),
+    "bbbp": known("classifier", "bbbp", "penetration", "molecules"),
+    "esol": known("classifier", "esol", "solubility", "molecules"),
+    "lipophilicity": known("classifier", "lipophilicity", "logD", "molecules"),
     "cora": known("tagger", "cora", "field"),
     "digits": known("seq2seq", "fsdd-strings", "digits"),
     "letters": known("seq2seq", "cmudict", "unstressed"),
@@ -149,7 +151,7 @@ def run(name: str, size: str, seed: int, *, final: bool, called: str) -> dict[st
     own = set(random.Random(seed + 1).sample(range(len(train)), max(1, len(train) // 10)))
     splits = Splits(*([each for place, each in enumerate(train) if (place in own) is dev] for dev in (False, True)))
     started = time.perf_counter()
-    recipe = default_recipe(splits.train, task=held.task)
+    recipe = default_recipe(splits.train, task=held.task, input=held.input)
     trained = Experiment(recipe, splits).run(search=True, baseline=False, progress="none")
     seconds = time.perf_counter() - started
     model = trained.model

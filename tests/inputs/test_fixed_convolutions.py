@@ -89,6 +89,30 @@ def test_dilations_grow_with_the_length_of_the_series():
     assert (short, long) == ((1,), (1, 2, 5, 13, 32))
 
 
+def test_a_dilation_of_short_series_with_several_columns_stands_several_times_with_other_columns():
+    given = series(9, 9, width=5)
+    found = FixedConvolutions.fit(given, together=9, count=420)
+    assert found.dilations == (1, 1, 1, 1, 1)
+    first, second = found.maxima(given[0]).unflatten(0, (5, 84))[:2]
+    assert not torch.allclose(first, second)
+
+
+def test_maxima_are_the_thresholds_that_nothing_exceeds():
+    """The largest output of each kernel, found by moving the thresholds: the shares of none and of some."""
+    (given,) = series(31)
+    found = FixedConvolutions.fit([given], together=31, count=168)
+    maxima = found.maxima(given)
+    assert maxima.shape == (84 * len(found.dilations),)
+    for moved, exceeded in ((1e-3, False), (-1e-3, True)):
+        at = FixedConvolutions.from_json(
+            {**found.to_json(), "means": [0.0] * 168, "thresholds": (maxima + moved).tolist()}
+        )
+        assert ((at.apply(given)[0] > 0) == exceeded).all()
+    assert not found.maxima(torch.zeros(0, 1)).any()
+    with pytest.raises(ArgumentError, match="`vectors` must be 1 wide, but is 2"):
+        found.maxima(torch.zeros(3, 2))
+
+
 def test_a_saved_one_gives_equal_numbers():
     (given,) = series(30, width=2)
     found = FixedConvolutions.fit([given], together=4, count=200)

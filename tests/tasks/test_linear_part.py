@@ -16,7 +16,7 @@ from regard.tasks import default_recipe
 from regard.tasks.classifier.data import ClassifierData
 from regard.tasks.folds import folds_of
 from regard.tasks.judging.measure import ACCURACY
-from regard.tasks.linear_part import LinearPart
+from regard.tasks.linear_ngrams import LinearNgrams
 from regard.tasks.targets import Label, MultiLabel, Regression
 from regard.tasks.training.cross_validation import choose_epoch, earliest_good, needs_cross_validation
 from regard.tasks.training.objective import DevScore
@@ -83,7 +83,7 @@ class TestOutputs:
         ids = [
             torch.cat([each[:, :WORD_COLUMNS], torch.zeros(len(each), 1).long()], 1) for each in ids_of(texts, 1 << 20)
         ]
-        part = LinearPart(1 << 20, 2)
+        part = LinearNgrams(1 << 20, 2)
         fit(part, ids, target, target.tensor(labels))
         vectorizer = text.TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2))
         features = vectorizer.fit_transform([" ".join(each) for each in texts])
@@ -96,17 +96,17 @@ class TestOutputs:
         texts, labels, _ = texts_with_labels(41)
         target = Label(("no", "yes"))
         wanted, ids = target.tensor(labels), ids_of(texts)
-        held_out = fit(LinearPart(ROWS, 2), ids, target, wanted)
+        held_out = fit(LinearNgrams(ROWS, 2), ids, target, wanted)
         for fold in range(4):
             rest = [place for place in range(41) if place % 4 != fold]
-            part = LinearPart(ROWS, 2)
+            part = LinearNgrams(ROWS, 2)
             fit(part, [ids[place] for place in rest], target, wanted[rest])
             own = [place for place in range(41) if place % 4 == fold]
             assert torch.allclose(part(batch_of([texts[place] for place in own])), held_out[own], atol=1e-3)
 
     def test_padding_and_company_change_nothing(self):
         texts, labels, _ = texts_with_labels(30)
-        part, target = LinearPart(ROWS, 2), Label(("no", "yes"))
+        part, target = LinearNgrams(ROWS, 2), Label(("no", "yes"))
         fit(part, ids_of(texts), target, target.tensor(labels))
         together = part(batch_of(texts))
         alone = torch.cat([part(batch_of([text])) for text in texts])
@@ -114,14 +114,14 @@ class TestOutputs:
 
     def test_ngrams_that_no_text_had_add_nothing(self):
         texts, labels, _ = texts_with_labels(30)
-        part, target = LinearPart(1 << 20, 2), Label(("no", "yes"))
+        part, target = LinearNgrams(1 << 20, 2), Label(("no", "yes"))
         fit(part, ids_of(texts, 1 << 20), target, target.tensor(labels))
         (unknown,) = part(batch_of([["zyx"]], 1 << 20))
         assert torch.allclose(unknown, part.bias)
 
     def test_unknown_words_beside_a_known_one_take_nothing_from_it(self):
         texts, labels, _ = texts_with_labels(60)
-        part, target = LinearPart(1 << 20, 2), Label(("no", "yes"))
+        part, target = LinearNgrams(1 << 20, 2), Label(("no", "yes"))
         fit(part, ids_of(texts, 1 << 20), target, target.tensor(labels))
         one, with_unknown = part(batch_of([["good"], ["good", "zyx"]], 1 << 20))
         assert torch.allclose(one, with_unknown, atol=1e-5)
@@ -130,19 +130,19 @@ class TestOutputs:
         texts, labels, _ = texts_with_labels(20)
         target = Label(("maybe", "no", "yes"))
         labels[3], labels[7] = "maybe", None
-        held_out = fit(LinearPart(ROWS, 3), ids_of(texts), target, target.tensor(labels))
+        held_out = fit(LinearNgrams(ROWS, 3), ids_of(texts), target, target.tensor(labels))
         assert torch.isfinite(held_out).all()
         assert held_out[3].argmax() != 0
 
     def test_a_text_without_a_target_has_the_outputs_of_the_whole_model(self):
         texts, labels, _ = texts_with_labels(20)
-        part, target = LinearPart(ROWS, 2), Label(("no", "yes"))
+        part, target = LinearNgrams(ROWS, 2), Label(("no", "yes"))
         labels[7] = None
         held_out = fit(part, ids_of(texts), target, target.tensor(labels))
         assert torch.allclose(held_out[7], part(batch_of(texts[7:8]))[0], atol=1e-3)
 
     def test_one_label_alone(self):
-        part = LinearPart(ROWS, 1)
+        part = LinearNgrams(ROWS, 1)
         fit(part, ids_of([["a"], ["b"]]), Label(("yes",)), torch.tensor([0, 0]))
         assert torch.isfinite(part(batch_of([["a"]]))).all()
 
@@ -150,11 +150,11 @@ class TestOutputs:
         texts, labels, scores = texts_with_labels(200)
         questions = MultiLabel(("is it good?", "is it ever asked?"))
         rows = [(int(label == "yes"), None) for label in labels]
-        part = LinearPart(ROWS, 2)
+        part = LinearNgrams(ROWS, 2)
         fit(part, ids_of(texts), questions, questions.tensor(rows))
         assert questions.score(part(batch_of(texts)), questions.tensor(rows)) > 0.95
         number = Regression.fit([float(score) for score in scores])
-        part = LinearPart(ROWS, 1)
+        part = LinearNgrams(ROWS, 1)
         wanted = number.tensor([float(score) for score in scores])
         held_out = fit(part, ids_of(texts), number, wanted)
         assert float((held_out.flatten() - wanted.flatten()).square().mean()) < 0.3 * float(wanted.var())

@@ -723,7 +723,7 @@ def test_a_classifier_reads_features_of_the_whole(kind):
     had = batch.whole.abs().sum(0) > 0
     assert torch.equal(network.whole.linear.weight.grad.abs().sum(0) > 0, had)
     note = model.see(sources[0]).outcomes.note
-    assert note.startswith("Beside what it attends to, the model reads counts of the whole")
+    assert note.startswith("Beside what it attends to, the model reads features of the whole")
 
 
 @pytest.mark.parametrize("pooling", ["attention", "mean"])

@@ -35,7 +35,7 @@ class FixedConvolutions(Saved):
     The kernels aren't trained: 84 kernels have nine weights, three of which are 2 and six are -1, so that they don't
     see the level of a series. Each stands at several dilations. The thresholds are outputs for training series. What
     is returned is standardised, so that the share over a whole series has mean 0 and variance 1 in training. Of
-    vectors with several columns, each kernel reads some, about half.
+    vectors with several columns, each kernel reads some, about half; of short ones, a dilation stands several times.
 
     Args:
         together: the number of vectors in a part.
@@ -104,12 +104,15 @@ class FixedConvolutions(Saved):
         if not sequences:
             raise ArgumentError("`sequences` must hold at least one vector, but holds none.")
         sequences = sequences[:: -(-len(sequences) // _SERIES)]
-        lengths = sorted(map(len, sequences))
+        width, lengths = sequences[0].shape[1], sorted(map(len, sequences))
         most = max(1.0, (lengths[len(lengths) // 2] - 1) / (_TAPS - 1))
         scales = max(1, min(5, count // len(_KERNELS)))
         steps = [most ** (place / max(1, scales - 1)) for place in range(scales)]
-        dilations = tuple(sorted({int(step + 1e-6) for step in steps}))
-        width, each = sequences[0].shape[1], max(1, round(count / (len(_KERNELS) * len(dilations))))
+        dilations = tuple(sorted(int(step + 1e-6) for step in steps))
+        if width == 1:
+            # Of several columns, kernels of the same dilation read others each time.
+            dilations = tuple(sorted({*dilations}))
+        each = max(1, round(count / (len(_KERNELS) * len(dilations))))
         thresholds: list[float] = []
         for place, dilation in enumerate(dilations):
             some = [_outputs(series, place, dilation)[:, :: -(-len(series) // _PER_SERIES)] for series in sequences]
@@ -138,11 +141,26 @@ class FixedConvolutions(Saved):
         Raises:
             ArgumentError: vectors of another width.
         """
-        if vectors.shape[1] != self.width:
-            raise ArgumentError(f"`vectors` must be {self.width} wide, but is {vectors.shape[1]}.")
+        self._check(vectors)
         shares = self._shares(vectors, self.together)
         means, spreads = (torch.tensor(values, device=vectors.device) for values in (self.means, self.spreads))
         return (shares - means) / spreads
+
+    def maxima(self, vectors: Float[Tensor, "item width"]) -> Float[Tensor, " output"]:
+        """The largest output of each kernel at each dilation over the whole series; zeros of an empty series.
+
+        Raises:
+            ArgumentError: vectors of another width.
+        """
+        self._check(vectors)
+        if not len(vectors):
+            return vectors.new_zeros(len(_KERNELS) * len(self.dilations))
+        outputs = [_outputs(vectors, place, dilation) for place, dilation in enumerate(self.dilations)]
+        return torch.cat([each.amax(1) for each in outputs])
+
+    def _check(self, vectors: Float[Tensor, "item width"]) -> None:
+        if vectors.shape[1] != self.width:
+            raise ArgumentError(f"`vectors` must be {self.width} wide, but is {vectors.shape[1]}.")
 
     def _shares(self, vectors: Float[Tensor, "item width"], together: int) -> Float[Tensor, "part share"]:
         if not len(vectors):

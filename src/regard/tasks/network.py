@@ -13,6 +13,7 @@ from regard.modules import CopyHead
 from regard.modules.dropout import Dropout
 from regard.modules.pooling import POOLINGS, Pooling
 from regard.special_ids import END, PADDING
+from regard.tasks.linear_part import LinearPart
 from regard.tasks.recipe import Recipe
 
 __all__ = ["Ensemble", "SourceNetwork", "encoder_decoder", "source_network"]
@@ -44,7 +45,7 @@ class SourceNetwork(nn.Module):
         pooling = getattr(recipe.task, "pooling", None)
         self.pooling = None if pooling is None else POOLINGS[pooling](recipe.width)
         self.output = nn.Linear(recipe.width, outputs)
-        self.linear: nn.Module | None = None
+        self.linear: LinearPart | None = None
         size = recipe.input.whole_size(encoder)
         if size and pooling is None:
             raise ArgumentError(_no_whole(recipe))
@@ -169,7 +170,7 @@ class Ensemble(nn.Module):
     def __init__(self, members: Sequence[SourceNetwork]):
         super().__init__()
         self.members: Any = nn.ModuleList(members)
-        self.linear: nn.Module | None = None
+        self.linear: LinearPart | None = None
 
     @property
     def pooling(self) -> Pooling | None:
@@ -189,7 +190,7 @@ def with_linear(
     network: SourceNetwork | Ensemble, given: Float[Tensor, "target output"], batch: Batch
 ) -> Float[Tensor, "target output"]:
     """The outputs of a network and those of its linear part together, if it has one."""
-    return given if network.linear is None else given + network.linear(batch)
+    return given if network.linear is None else network.linear.joined(given, batch)
 
 
 def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork | Ensemble:
@@ -201,8 +202,8 @@ def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork 
     members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
     network = Ensemble(members) if len(members) > 1 else members[0]
     if getattr(recipe.task, "pooling", None) is not None:
-        network.linear = recipe.input.linear_part(outputs)
-    if network.linear is not None:
+        network.linear = recipe.input.linear_part(encoder, outputs)
+    if network.linear is not None and network.linear.leaves:
         for member in members:
             # Before training, the network leaves what the linear part says as it is.
             nn.init.zeros_(member.output.weight)

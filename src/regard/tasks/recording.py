@@ -20,7 +20,7 @@ _MOST_WEIGHTS = 500 * 500
 # The bytes of what is drawn, which a record's file holds in its header: 17 minutes of sound at 8 kHz.
 _MOST_DRAWN = 2**24
 _UNHIDDEN = (
-    "Beside what it attends to, the model reads counts of the whole {whole}: they stay the same where one {noun} is "
+    "Beside what it attends to, the model reads features of the whole {whole}: they stay the same where one {noun} is "
     "hidden."
 )
 

@@ -57,9 +57,9 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "speech": {
         "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
     },
-    "molecules": {"input": {"descriptors": True}},
+    "molecules": {"input": {"descriptors": True, "linear": True}},
     # A mean over neighbours can't count, so their number at each distance and the counts of the whole are read, too.
-    "graphs": {"input": {"edges": False, "reach": 3, "counts": True}, "learning_rate": 0.003},
+    "graphs": {"input": {"edges": False, "reach": 3, "counts": True, "linear": True}, "learning_rate": 0.003},
 }
 _LABELLED_SERIES: dict[str, Any] = {
     "task": {"kind": "classifier", "pooling": "mean"},

@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 from regard.tasks.classifier.model import Classifier
 from regard.tasks.examples import Pair
 from regard.tasks.folds import folds_of
-from regard.tasks.linear_part import LINEAR_FOLDS
+from regard.tasks.linear_part import LinearPart
 from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TARGETS, Target
@@ -65,17 +65,18 @@ class ClassifierData(PairsData):
         dev = self._corpus(encoder, answers[0], self.dev, dev_items, dev_targets, "dev")
         network = source_network(self.recipe, encoder, answers[0].outputs)
         if network.linear is not None:
-            dataset.offset(
-                replace(self.recipe.input, linear=False), self._fit_linear_part(network.linear, dataset, answers[0])
-            )
+            held_out = self._fit_linear_part(network.linear, dataset, answers[0])
+            # Training needs no features of the linear part itself.
+            dataset.read_by(replace(self.recipe.input, linear=False), held_out if network.linear.leaves else None)
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
-    def _fit_linear_part(self, part: Any, dataset: Dataset, answer: Target) -> Tensor:
+    def _fit_linear_part(self, part: LinearPart, dataset: Dataset, answer: Target) -> Tensor:
         """Fit the linear part of a network, and return what it says of each source if it is fitted to the others."""
-        wanted = torch.cat([dataset.batch([place]).targets[0] for place in range(len(dataset.lengths))])
-        texts = [tuple(words) for words in dataset.items]
-        folds = folds_of(texts, wanted.tolist(), LINEAR_FOLDS, seed=self.recipe.seed)
-        return part.fit((self.recipe.input.ngrams([words])[0] for words in texts), answer, wanted, folds)
+        source, items = self.recipe.input, dataset.items
+        wanted = torch.cat([dataset.batch([place]).targets[0] for place in range(len(items))])
+        keys = [source.linear_key(dataset.encoder, item) for item in items]
+        folds = folds_of(keys, wanted.tolist(), min(part.most_folds, len(items)), seed=self.recipe.seed)
+        return part.fit(source.linear_inputs(dataset.encoder, items), answer, wanted, folds)
 
     def _corpus(
         self,

@@ -95,7 +95,7 @@ def _net(model: Mapping[str, Any]) -> str:
     if recipe.members > 1:
         found += f"; {recipe.members} such nets, whose mean is the answer"
     if getattr(recipe.input, "linear", False) and getattr(recipe.task, "pooling", None) is not None:
-        found += "; beside it a linear model of n-grams, whose outputs are added"
+        found += f"; beside it {recipe.input.linear_model}"
     return found
 
 

@@ -39,6 +39,7 @@ from regard.tasks.sources.vectors import VectorEmbedding
 if TYPE_CHECKING:
     from regard.inspection import DrawnGraph, DrawnMolecule
     from regard.tasks.baselines import SimpleFeatures
+    from regard.tasks.linear_part import LinearPart
 
 __all__ = ["Graphs", "Molecules"]
 
@@ -54,6 +55,7 @@ _MOST_PAIRED = 500
 # Neighbours are alike if most have the same label.
 _ALIKE = 0.5
 _WIDE, _FILLED = 100, 0.2
+_LINEAR_FINGERPRINT = 1024
 _AVERAGED: Mapping[str, Any] = {
     "input": {"normalise": True, "standardise": False, "feature_dropout": 0.8},
     "network": "graph_attention",
@@ -75,6 +77,7 @@ class _GraphSource(Source):
     reach: int
     node_dropout: float
     feature_dropout: float
+    linear: bool
 
     def batch(self, encoder: Any, items: Sequence["_Encoded"]) -> Batch:
         graphs = [item.graph for item in items]
@@ -122,6 +125,17 @@ class _GraphSource(Source):
             encoder.width + self.relations, width, item_dropout=self.node_dropout, feature_dropout=self.feature_dropout
         )
 
+    def linear_part(self, encoder: Any, outputs: int) -> "LinearPart | None":
+        if not self.linear:
+            return None
+        from regard.tasks.linear_features import LinearFeatures
+
+        return LinearFeatures(encoder.width + self.relations, self._described(encoder), outputs)
+
+    def _described(self, encoder: Any) -> int:
+        """The number of features of a whole graph that a batch holds."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it holds of the whole")
+
 
 @dataclass(frozen=True)
 class Graphs(_GraphSource):
@@ -141,6 +155,8 @@ class Graphs(_GraphSource):
         standardise: whether each feature is then standardised by its mean and standard deviation in training.
         node_dropout: the probability that a node is replaced by zeros in training.
         feature_dropout: the probability of dropout for single features.
+        linear: of a classifier: whether a linear model stands beside the network (`tasks.linear_features`), of the mean
+            of the nodes' vectors and the counts of the whole graph.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -172,6 +188,7 @@ class Graphs(_GraphSource):
     standardise: bool = boolean(True)
     node_dropout: float = fraction(0.0)
     feature_dropout: float = fraction(0.0)
+    linear: bool = boolean(False)
 
     @classmethod
     def suits(cls, source: Any) -> int:
@@ -211,7 +228,9 @@ class Graphs(_GraphSource):
         width = vectors[0].shape[1] if vectors else 0
         standard = Standardise.fit(vectors) if self.standardise else Standardise((0.0,) * width, (1.0,) * width)
         # Not of the vectors as they are encoded: standardised ones sum up to almost nothing.
-        counts = Standardise.fit([graph_counts(graph)[None] for graph in graphs]) if self.counts else None
+        counts = (
+            Standardise.fit([graph_counts(graph)[None] for graph in graphs]) if self.counts or self.linear else None
+        )
         return GraphEncoder(standard, next(iter(encoders), None), counts)
 
     def encoder(self, saved: Any) -> "GraphEncoder":
@@ -222,6 +241,9 @@ class Graphs(_GraphSource):
         return self.reach + 2 if self.reach else 0
 
     def whole_size(self, encoder: "GraphEncoder") -> int:
+        return self._described(encoder) if self.counts else 0
+
+    def _described(self, encoder: "GraphEncoder") -> int:
         return 0 if encoder.counts is None else encoder.counts.width
 
     def item(self, encoder: "GraphEncoder", source: Graph | str | Path) -> "_Encoded":
@@ -329,6 +351,9 @@ class Molecules(_GraphSource):
             molecule, beside what it attends to; 0: none.
         node_dropout: the probability that an atom is replaced by zeros in training.
         feature_dropout: the probability of dropout for single features.
+        linear: of a classifier: whether a linear model stands beside the network (`tasks.linear_features`), of the mean
+            of the atoms' vectors, with `descriptors` also those, and of the fingerprint, with 1,024 places if
+            `fingerprint` is 0.
 
     With `reach` a molecule has at most 4,000 atoms, because all pairs of them are in memory; with `descriptors` too,
     which take minutes for larger ones.
@@ -371,6 +396,7 @@ class Molecules(_GraphSource):
     fingerprint: int = integer(0, 0, 65536)
     node_dropout: float = fraction(0.0)
     feature_dropout: float = fraction(0.0)
+    linear: bool = boolean(False)
 
     @property
     def relations(self) -> int:
@@ -390,8 +416,12 @@ class Molecules(_GraphSource):
     def whole_size(self, encoder: MoleculeAtoms) -> int:
         return self.fingerprint
 
+    def _described(self, encoder: MoleculeAtoms) -> int:
+        return self.fingerprint or (_LINEAR_FINGERPRINT if self.linear else 0)
+
     def item(self, encoder: MoleculeAtoms, source: str) -> "_Encoded":
-        whole = fingerprint(source, self.fingerprint).to(torch.uint8) if self.fingerprint else None
+        size = self._described(encoder)
+        whole = fingerprint(source, size).to(torch.uint8) if size else None
         return self._encoded(encoder.graph(source), whole, "smiles")
 
     def names(self, encoder: MoleculeAtoms, source: str) -> list[str]:

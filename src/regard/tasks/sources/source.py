@@ -1,6 +1,6 @@
 """The base of the kinds of sources: settings, an encoder, encoded sources, batches, and an embedding."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from regard.tasks.settings import Settings
 if TYPE_CHECKING:
     from regard.inspection import DrawnInput
     from regard.tasks.baselines import SimpleFeatures
+    from regard.tasks.linear_part import LinearPart
 
 __all__ = ["Source"]
 
@@ -35,6 +36,10 @@ class Source(Settings):
     """For the documentation: what its vectors are."""
     counted: ClassVar[tuple[str, str]] = ("sources", "items")
     """The nouns for sources and items where those of a tagger are counted."""
+    linear_model: ClassVar[str] = (
+        "a linear model of the mean of the items and of features of the whole, and the mean of both is the answer"
+    )
+    """For the model card: the linear part (`linear_part`)."""
     argument: ClassVar[str] = "text"
     """The form of a source on the command line: a "text" itself, or the name of a "file" or "folder"."""
     is_text: ClassVar[bool] = False
@@ -162,9 +167,19 @@ class Source(Settings):
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
-    def linear_part(self, outputs: int) -> nn.Module | None:
+    def linear_part(self, encoder: Any, outputs: int) -> "LinearPart | None":
         """The linear part of a classifier with so many outputs, to be fitted before training; None if it has none."""
         return None
+
+    def linear_inputs(self, encoder: Any, items: Sequence[Any]) -> Iterator[Any]:
+        """What the linear part is fitted to, for each encoded source: by default a batch of it alone."""
+        return (self.batch(encoder, [item]) for item in items)
+
+    def linear_key(self, encoder: Any, item: Any) -> Hashable:
+        """What is the same for equal encoded sources, which the linear part must not be told one of by the other."""
+        batch = self.batch(encoder, [item])
+        held = (batch.vectors, batch.whole)
+        return tuple(each.numpy().tobytes() for each in held if each is not None)
 
     def simple_features(self, encoder: Any) -> "SimpleFeatures":
         """The features of a whole source for the baseline that stands beside a model's score.
@@ -185,7 +200,9 @@ class Source(Settings):
         return 0
 
     def whole_size(self, encoder: Any) -> int:
-        """The number of features of a whole source (`Batch.whole`) that the network reads beside its items."""
+        """The number of features of a whole source (`Batch.whole`) that the network reads beside its items.
+
+        A linear part may read more."""
         return 0
 
     def names(self, encoder: Any, source: Any) -> list[str]:

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,15 +14,16 @@ from torch import Tensor, nn
 
 from regard.datasets import find_series_table
 from regard.errors import ArgumentError
-from regard.inputs import FixedConvolutions, Standardise, read_vectors
+from regard.inputs import Batch, FixedConvolutions, Standardise, read_vectors
 from regard.inputs.saved import Saved
 from regard.modules.dropout import Dropout
-from regard.tasks.settings import fraction, integer
+from regard.tasks.settings import boolean, fraction, integer
 from regard.tasks.sources.source import Source
 
 if TYPE_CHECKING:
     from regard.inspection import DrawnTable
     from regard.tasks.baselines import SimpleFeatures
+    from regard.tasks.linear_part import LinearPart
 
 __all__ = ["VectorEmbedding", "VectorEncoder", "Vectors", "labelled_series"]
 
@@ -59,6 +60,9 @@ class Vectors(Source):
         item_dropout: the probability that a vector is replaced by zeros in training.
         together: the number of neighbouring vectors that are joined to one item; the last item is padded with zeros.
         convolutions: about how many shares of `FixedConvolutions` describe each item beside its vectors; 0: none.
+        linear: of a classifier: whether a linear model stands beside the network (`tasks.linear_features`), of the mean
+            of the items and of the whole series: the mean, spread, minimum and maximum of each column, and the maximum
+            of each convolution.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -77,6 +81,7 @@ class Vectors(Source):
     item_dropout: float = fraction(0.0)
     together: int = integer(1, 1, 10_000)
     convolutions: int = integer(0, 0, 100_000)
+    linear: bool = boolean(False)
 
     @classmethod
     def suits(cls, source: Any) -> int:
@@ -93,18 +98,32 @@ class Vectors(Source):
     def encoder(self, saved: Any) -> Standardise | VectorEncoder:
         return VectorEncoder.from_json(saved) if self.convolutions else Standardise.from_json(saved)
 
-    def item(self, encoder: Standardise | VectorEncoder, source: Any) -> Float[Tensor, "item width"]:
+    def item(self, encoder: Standardise | VectorEncoder, source: Any) -> "Float[Tensor, 'item width'] | _Described":
         vectors = _standard(encoder).apply(_tensor(source))
-        joined = _joined(vectors, self.together)
-        if isinstance(encoder, Standardise):
-            return joined
-        return torch.cat([joined, encoder.convolutions.apply(vectors)], dim=1)
+        items = _joined(vectors, self.together)
+        if isinstance(encoder, VectorEncoder):
+            items = torch.cat([items, encoder.convolutions.apply(vectors)], dim=1)
+        return _Described(items, _whole(encoder, vectors)) if self.linear else items
+
+    def batch(self, encoder: Standardise | VectorEncoder, items: Sequence[Any]) -> Batch:
+        if not self.linear:
+            return Batch.pad([getattr(item, "vectors", item) for item in items])
+        return replace(Batch.pad([item.vectors for item in items]), whole=torch.stack([item.whole for item in items]))
 
     def embedding(self, encoder: Standardise | VectorEncoder, width: int) -> nn.Module:
-        size = self.together * _standard(encoder).width
-        if isinstance(encoder, VectorEncoder):
-            size += encoder.convolutions.count
-        return VectorEmbedding(size, width, item_dropout=self.item_dropout)
+        return VectorEmbedding(self._size(encoder), width, item_dropout=self.item_dropout)
+
+    def _size(self, encoder: Standardise | VectorEncoder) -> int:
+        shares = encoder.convolutions.count if isinstance(encoder, VectorEncoder) else 0
+        return self.together * _standard(encoder).width + shares
+
+    def linear_part(self, encoder: Standardise | VectorEncoder, outputs: int) -> "LinearPart | None":
+        if not self.linear:
+            return None
+        from regard.tasks.linear_features import LinearFeatures
+
+        whole = _whole(encoder, torch.zeros(0, _standard(encoder).width))
+        return LinearFeatures(self._size(encoder), len(whole), outputs)
 
     def from_argument(self, encoder: Standardise | VectorEncoder, argument: str) -> list[tuple[str, Any]]:
         # A file may hold several series.
@@ -158,6 +177,7 @@ def labelled_series(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     items = max(4, min(_ITEMS, _MOST_ITEMS // len(pairs)))
     return {
         "convolutions": 1000 if len(pairs) <= _FEW_SERIES else 252,
+        "linear": True,
         "together": min(10_000, max(1, round(lengths[len(lengths) // 2] / items))),
     }
 
@@ -210,6 +230,26 @@ class VectorEmbedding(nn.Module):
             size = torch.randint(self.feature_span + 1, (len(vectors), 1, 1), device=vectors.device)
             vectors = vectors.masked_fill((places >= first) & (places < first + size), 0.0)
         return self.feature_dropout(vectors)
+
+
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """The items of a series, and what describes it as a whole."""
+
+    vectors: Float[Tensor, "item width"]
+    whole: Float[Tensor, " feature"]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+def _whole(encoder: Standardise | VectorEncoder, vectors: Float[Tensor, "vector column"]) -> Float[Tensor, " feature"]:
+    """The mean, spread, minimum and maximum of each column of a standardised series, and the convolutions' maxima."""
+    some = vectors if len(vectors) else vectors.new_zeros(1, vectors.shape[1])
+    parts = [some.mean(0), some.std(0, correction=0), some.amin(0), some.amax(0)]
+    if isinstance(encoder, VectorEncoder):
+        parts.append(encoder.convolutions.maxima(vectors))
+    return torch.cat(parts)
 
 
 def _tensor(source: Any) -> Float[Tensor, "item width"]:

@@ -1,7 +1,7 @@
 """Sentences, split into words: the features of each word, and their embedding."""
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,7 +29,7 @@ from regard.tasks.sources.texts import mostly_unspaced
 
 if TYPE_CHECKING:
     from regard.tasks.baselines import SimpleFeatures
-    from regard.tasks.linear_part import LinearPart
+    from regard.tasks.linear_ngrams import LinearNgrams
 
 __all__ = ["CUTS", "Words"]
 
@@ -84,7 +84,7 @@ class Words(Source):
         word_dropout: the probability that a word counts as unknown in training, so that the network learns from its
             affixes and n-grams.
         feature_dropout: the probability that a single affix or n-gram is left out in training.
-        linear: of a classifier: whether a linear model of n-grams stands beside the network (`tasks.linear_part`).
+        linear: of a classifier: whether a linear model of n-grams stands beside the network (`tasks.linear_ngrams`).
         linear_ngrams: its n-grams: "words" has words, pairs of words, and two to five characters of a word;
             "characters" has one to three characters, for a script without spaces between words.
         linear_rows: the number of rows of each table of the linear part; n-grams with the same hash share a row.
@@ -100,6 +100,7 @@ class Words(Source):
     vectors: ClassVar[str] = "a learned vector for each of a word's features"
     counted: ClassVar[tuple[str, str]] = ("sentences", "words")
     is_text: ClassVar[bool] = True
+    linear_model: ClassVar[str] = "a linear model of n-grams, whose outputs are added"
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
     modalities: ClassVar[Mapping[str, int]] = {"text": 3, "molecule": 1}
@@ -190,10 +191,16 @@ class Words(Source):
     def known_text(self, encoder: WordEncoder) -> str:
         return "".join(encoder.vocabulary)
 
-    def linear_part(self, outputs: int) -> "LinearPart | None":
-        from regard.tasks.linear_part import LinearPart
+    def linear_part(self, encoder: WordEncoder, outputs: int) -> "LinearNgrams | None":
+        from regard.tasks.linear_ngrams import LinearNgrams
 
-        return LinearPart(self.linear_rows, outputs) if self.linear else None
+        return LinearNgrams(self.linear_rows, outputs) if self.linear else None
+
+    def linear_inputs(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Iterator[Tensor]:
+        return (self.ngrams([words])[0] for words in items)
+
+    def linear_key(self, encoder: WordEncoder, item: Sequence[str]) -> Hashable:
+        return tuple(item)
 
     def simple_features(self, encoder: WordEncoder) -> "SimpleFeatures":
         from regard.tasks.baselines.features import TextFeatures

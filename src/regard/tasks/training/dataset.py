@@ -42,7 +42,7 @@ class Dataset:
         wanted: the targets of each source, one tensor per output; targets of items are along its first axis.
 
     Attributes:
-        offsets: as in `TrainingBatch`, of all sources; None without a linear part.
+        offsets: as in `TrainingBatch`, of all sources; None without a linear part that needs them.
     """
 
     offsets: Tensor | None = None
@@ -68,8 +68,8 @@ class Dataset:
         """The items of each source."""
         return self._items
 
-    def offset(self, source: Source, offsets: Tensor) -> None:
-        """Give each source its offsets; from now on `source` makes the batches, without what they stand for."""
+    def read_by(self, source: Source, offsets: Tensor | None) -> None:
+        """From now on `source` makes the batches, without what the offsets stand for."""
         self._source, self.offsets = source, offsets
 
     def _batch(self, members: Sequence[int], together: Callable[[list[Tensor]], Tensor]) -> TrainingBatch:
