@@ -213,16 +213,14 @@ def _ridge(features: Any, wanted: Any, folds: Any) -> _Ridge:
         values, right = values[kept], right[:, kept]
         left = centred @ right / values**0.5
     along, together = left.T @ wanted, _together(folds)
-    best = None
+    tried = []
     for strength in _STRENGTHS * (values.mean() if len(values) else 1.0):
         shrunk = values / (values + strength)
         held_out = wanted - _left_out(together, left, shrunk, wanted - mean - left @ (shrunk[:, None] * along))
-        error = float(((held_out - wanted) ** 2).mean())
-        if best is None or error < best.error:
-            weights = right @ ((values**0.5 / (values + strength))[:, None] * along)
-            best = _Ridge(weights, mean - centre @ weights, held_out, error, float(strength))
-    assert best is not None
-    return best
+        tried.append((float(((held_out - wanted) ** 2).mean()), float(strength), held_out))
+    error, strength, held_out = min(tried, key=lambda each: each[0])
+    weights = right @ ((values**0.5 / (values + strength))[:, None] * along)
+    return _Ridge(weights, mean - centre @ weights, held_out, error, strength)
 
 
 def _together(folds: Any) -> list[Any]:
