@@ -74,8 +74,8 @@ def plan_rounds(recipe: Recipe, candidates: int, count: int, length: float) -> t
     Example:
         >>> for each in plan_rounds(Recipe(epochs=10), 4, 800, 20.0):
         ...     print(each.candidates, each.examples, each.epochs)
-        4 600 4
-        2 600 9
+        4 600 5
+        2 600 10
     """
     if candidates < 2 or count < _LEAST_EXAMPLES:
         return ()
