@@ -154,11 +154,13 @@ class TestTraining:
         assert again.about["training"]["search"] == whole.about["training"]["search"]
         assert json.loads((out / "run.json").read_text())["search"]["chosen"] in ("default", "seeing")
 
-    def test_with_auxiliary_targets_the_default_is_taken(self, seeing):
-        recipe = dataclasses.replace(BLIND, epochs=1, task=dataclasses.replace(BLIND.task, auxiliary={"again": 0.5}))
+    def test_candidates_are_tried_without_auxiliary_targets_and_trained_with_them(self, seeing):
+        task = dataclasses.replace(BLIND.task, auxiliary={"again": 0.5})
         beside = {"again": [labels for _, labels in seeing]}
+        recipe = dataclasses.replace(BLIND, task=task)
         model = train(seeing, seeing[:8], recipe=recipe, search=True, auxiliary=beside, progress="none")
-        assert model.recipe.network == "connected"
+        assert model.about["training"]["search"]["chosen"] == "seeing"
+        assert (model.recipe.network, dict(model.recipe.task.auxiliary)) == ("attention", {"again": 0.5})
 
 
 @pytest.mark.parametrize("task", ["tagger", "classifier", "seq2seq"])

@@ -51,7 +51,7 @@ class Choices:
             if any(_open(each) == _open(begun) for each in possible):
                 return begun, None
         record = None
-        if searches and not self.beside:
+        if searches:
             recipe, record = self.network(recipe)
         return (self.epoch(_open(recipe)) if recipe.cross_validate else recipe), record
 
@@ -62,6 +62,8 @@ class Choices:
 
     def network(self, recipe: Recipe) -> tuple[Recipe, Mapping[str, Any] | None]:
         """The recipe of the candidate that is best on parts of the training examples, and a record for the card.
+
+        The candidates are tried without auxiliary targets.
 
         Args:
             recipe: the default recipe.
@@ -78,6 +80,8 @@ class Choices:
         )
 
         def loss_of(name: str, tried: Recipe, train: Sequence[Any], judged: Sequence[Any]) -> float:
+            if self.beside:
+                tried = dataclasses.replace(tried, task=dataclasses.replace(tried.task, auxiliary={}))
             try:
                 log = self.trial(tried, train, judged)
             except (ArgumentError, DivergedError) as error:

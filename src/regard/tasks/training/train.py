@@ -64,9 +64,8 @@ def train(
         dev: further examples, which aren't trained on; they decide which epoch is best and when to stop. None: about a
             tenth of the examples, by a hash of their sources (`datasets.split_by_source`).
         recipe: how to train. None: `tasks.default_recipe`, which depends on the kind and the number of the examples.
-        search: whether a few other networks are tried before, in a minute or a tenth of the training, on parts of the
-            training examples; one that is better than the recipe's takes its place (`training.search`). None: if
-            `recipe` is None.
+        search: whether to compare the recipe's network with `Task.candidates` first, on parts of the training examples,
+            and to train the best. None: only if `recipe` is None. Not under torchrun.
         auxiliary: for each auxiliary target that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
             of `examples`; None where one is unknown.
         out: a new folder for checkpoints, log and model; None: nothing is written. A run that was killed and resumed
