@@ -208,6 +208,21 @@ class TestInAModel:
         assert given.std() > 0
         assert torch.allclose(torch.nn.functional.cross_entropy(given, batch.targets[0]), objective.loss(batch).total)
 
+    def test_of_many_series_only_those_with_targets_that_it_is_fitted_to_are_read(self, monkeypatch):
+        monkeypatch.setattr("regard.tasks.linear_part._MOST_EXAMPLES", 8)
+        read, real = [], LinearFeatures.fit
+
+        def fit(self, inputs, target, wanted, folds):
+            read.append((len(wanted), bool(target.known(wanted).all()), len(folds)))
+            return real(self, inputs, target, wanted, folds)
+
+        monkeypatch.setattr(LinearFeatures, "fit", fit)
+        pairs = series_of(24)
+        unknown = [(source, None) for source, _ in series_of(24, seed=1)]
+        recipe = dataclasses.replace(RECIPE, epochs=1, consistency=0.1)
+        train([*pairs, *unknown], pairs, recipe=recipe, progress="none")
+        assert read == [(8, True, 8)]
+
     def test_it_is_saved_and_loaded(self, tmp_path):
         pairs = series_of(30)
         model = train(pairs, pairs, recipe=RECIPE, progress="none")

@@ -11,7 +11,7 @@ from regard.errors import ArgumentError
 from regard.tasks.classifier.model import Classifier
 from regard.tasks.examples import Pair
 from regard.tasks.folds import folds_of
-from regard.tasks.linear_part import LinearPart
+from regard.tasks.linear_part import LinearPart, fitted_places
 from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TARGETS, Target
@@ -71,9 +71,16 @@ class ClassifierData(PairsData):
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
     def _fit_linear_part(self, part: LinearPart, dataset: Dataset, answer: Target) -> Tensor:
-        """Fit the linear part of a network, and return what it says of each source if it is fitted to the others."""
+        """Fit the linear part of a network, and return what it says of each source if it is fitted to the others.
+
+        Where the network learns by itself, this is returned only for the sources that the part is fitted to.
+        """
         source, items = self.recipe.input, dataset.items
         wanted = torch.cat([dataset.batch([place]).targets[0] for place in range(len(items))])
+        if not part.leaves:
+            # The features of all sources could take gigabytes.
+            places = fitted_places(answer.known(wanted).numpy().nonzero()[0])
+            items, wanted = [items[place] for place in places], wanted[places]
         keys = [source.linear_key(dataset.encoder, item) for item in items]
         folds = folds_of(keys, wanted.tolist(), min(part.most_folds, len(items)), seed=self.recipe.seed)
         return part.fit(source.linear_inputs(dataset.encoder, items), answer, wanted, folds)
