@@ -51,7 +51,7 @@ class TrainOptions(NamedTuple):
     ] = None
     no_search: Annotated[
         bool,
-        typer.Option("--no-search", help="Take the default network; without a recipe, a few are tried before."),
+        typer.Option("--no-search", help="Train the default network, without comparing it with others first."),
     ] = False
     ensemble: Annotated[
         int | None,
@@ -59,7 +59,7 @@ class TrainOptions(NamedTuple):
             metavar="N",
             min=2,
             max=100,
-            help="Train N networks, whose mean is the prediction: less depends on chance. It takes N times as long.",
+            help="Train N networks and predict by the mean of their outputs. It takes N times as long.",
         ),
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False
