@@ -50,8 +50,8 @@ demo: $(CORE)  ## Tag the notes' two sentences, show what was attended to and wh
 test: $(READY)  ## Every law of the suite on a sample of its cases, without what is marked slow
 	$(TEST) --sample -m "not slow and not exhaustive"
 
-test-all: $(READY)  ## Every law on every case, and the slow tests
-	$(TEST) -m "not exhaustive"
+test-all: test  ## Every law on every case, and the slow tests: those of `make test`, then the rest
+	$(TEST) --rest -m "not exhaustive"
 
 test-exhaustive: $(READY)  ## The operator on the whole product of its parts: more than an hour
 	$(TEST) -m exhaustive
@@ -77,7 +77,7 @@ check: $(READY)  ## Format, lint, types, architecture, doctests
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/test_architecture.py
-	$(ONE_THREAD) $(BIN)/python -m pytest -q --doctest-modules src --ignore src/regard/attention/engines/triton
+	$(TEST) -q --doctest-modules src --ignore src/regard/attention/engines/triton
 
 format: $(READY)  ## Put the code into the house's form
 	$(BIN)/ruff format .

@@ -1,8 +1,8 @@
-"""Which cases of a law run: all of them, or by `--sample` a few that stand for the others.
+"""Which cases of a law run: all of them, by `--sample` a few that stand for the others, or by `--rest` those others.
 
 A law is a test function with parameters, and its cases are the items that pytest makes of it. `make test` runs a sample
-of each law, `make test-all` and CI run every case. The sample is drawn from the names of the cases alone, so it is the
-same on every machine, in every process, and whichever other tests run.
+of each law; `make test-all`, as CI does, runs that and then the rest. The sample is drawn from the names of the cases
+alone, so it is the same on every machine, in every process, and whichever other tests run.
 """
 
 import dataclasses
@@ -102,12 +102,14 @@ def sample(cases: Sequence[Values], names: Sequence[str]) -> list[int]:
 
 
 def examples(count: int) -> int:
-    """How many examples Hypothesis draws for a law that wants so many."""
+    """How many examples a test draws that wants so many."""
     return max(1, count // _share)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--sample", action="store_true", help="run a few cases of each law, which stand for the others")
+    group = parser.getgroup("sampling").addoption
+    group("--sample", action="store_true", help="run a few cases of each law, which stand for the others")
+    group("--rest", action="store_true", help="run what --sample leaves out, and the slow tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -122,16 +124,25 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pycollect_makeitem(collector: Any) -> Any:
     """Leave out what isn't in the sample before pytest spends time on it."""
     items = yield
-    if not isinstance(items, list) or not all(hasattr(item, "callspec") for item in items) or not items:
+    if not isinstance(items, list) or not items:
         return items
     config, laws = collector.config, collector.config.stash[LAWS]
-    cases = [values_of(item.callspec.params, item.callspec.indices) for item in items]
-    kept = list(range(len(items)))
-    if config.getoption("--sample") and not items[0].get_closest_marker("every_case"):
-        kept = sample(cases, [item.name for item in items])
-    laws.cases[items[0].nodeid.partition("[")[0]] = len(kept), len(items)
-    laws.values.update(*(cases[place] for place in kept))
-    return [items[place] for place in kept]
+    if all(hasattr(item, "callspec") for item in items):
+        cases = [values_of(item.callspec.params, item.callspec.indices) for item in items]
+        kept = range(len(items))
+        drawn = config.getoption("--sample") or config.getoption("--rest")
+        if drawn and not items[0].get_closest_marker("every_case"):
+            kept = sample(cases, [item.name for item in items])
+        laws.cases[items[0].nodeid.partition("[")[0]] = len(kept), len(items)
+        laws.values.update(*(cases[place] for place in kept))
+        sampled = [items[place] for place in kept]
+    else:
+        sampled = items
+    if not config.getoption("--rest"):
+        return sampled
+    # A test that draws examples has drawn fewer in the sample.
+    every = getattr(collector.getparent(pytest.Module).obj, "examples", None) is examples
+    return [item for item in items if every or item.get_closest_marker("slow") or item not in sampled]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -147,5 +158,6 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if left_out := terminalreporter.config.stash[LAWS].left_out:
+    config = terminalreporter.config
+    if (left_out := config.stash[LAWS].left_out) and not config.getoption("--rest"):
         terminalreporter.write_line(f"a sample: {left_out:,} more cases of the same laws run by `make test-all`")

@@ -1,6 +1,11 @@
 """The sample of the suite that `make test` runs: what it leaves out stands for nothing that it doesn't hold."""
 
 import itertools
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -64,3 +69,53 @@ def test_every_part_and_every_law_stands_in_the_sample(request):
     }
     assert {(kind, name) for kind, names in examples.items() for name in names} <= laws.values
     assert all(kept >= min(FEW, every) for kept, every in laws.cases.values())
+
+
+SUITE = {
+    "test_some_laws.py": """
+        import pytest
+        def test_alone(): pass
+        @pytest.mark.slow
+        def test_long(): pass
+        @pytest.mark.parametrize("number", range(20))
+        def test_law(number): pass
+        @pytest.mark.every_case
+        @pytest.mark.parametrize("number", range(20))
+        def test_sampled(number): pass
+        @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow)])
+        def test_half(number): pass
+        class TestThings:
+            def test_in_a_class(self): pass
+        """,
+    "test_drawn.py": """
+        from sampling import examples
+        def test_draws(): assert examples(8)
+        """,
+}
+
+
+def collected(folder, *options):
+    """The names of the tests that pytest would run in a folder."""
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "sampling", "-p", "no:cacheprovider", "--collect-only", "-q", *options],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    return {line.partition("::")[2] for line in found.stdout.splitlines() if "::" in line}
+
+
+def test_the_sample_and_the_rest_are_all(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow: long\n", encoding="utf-8")
+    for name, text in SUITE.items():
+        (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    every = collected(tmp_path)
+    drawn_first = collected(tmp_path, "--sample", "-m", "not slow")
+    rest = collected(tmp_path, "--rest")
+    assert len(every) == 46
+    assert drawn_first | rest == every
+    # Fewer examples were drawn in the sample, so the test runs again.
+    assert drawn_first & rest == {"test_draws"}
+    assert {name for name in rest if not name.startswith("test_law")} == {"test_draws", "test_long", "test_half[1]"}
