@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from regard import Recipe, load, train
+from regard.errors import ArgumentError
 from regard.inputs import Batch, Graph
 from regard.tasks import default_recipe
 from regard.tasks.classifier.data import ClassifierData
 from regard.tasks.linear_features import LinearFeatures, _ridge
 from regard.tasks.targets import Label, MultiLabel, Regression
+from regard.tasks.training.linear_fit import fit_linear_part
 
 pytest.importorskip("sklearn")
 
@@ -76,7 +78,7 @@ class TestLeavingOut:
         pairs = [(each, drawn.choice(["no", "yes"])) for each, _ in series_of(40)] * 3
         data = ClassifierData(RECIPE, pairs, pairs[:9], None)
         objective = data.objective()
-        held_out = data._fit_linear_part(objective.network.linear, with_whole(objective), LABELS)
+        held_out = fit_linear_part(objective.network, RECIPE, with_whole(objective), LABELS)
         wanted = LABELS.tensor([label for _, label in pairs])
         assert float((held_out.argmax(1) == wanted).float().mean()) < 0.7
 
@@ -276,10 +278,11 @@ class TestInAModel:
         linear = model.network.linear(model.encode([each for each, _ in pairs]))
         assert model.target.score(linear, model.target.tensor([to for _, to in pairs])) < 0.3
 
-    def test_the_default_has_one_for_series_with_labels_and_a_tagger_has_none(self):
+    def test_the_default_has_one_for_series_with_labels_and_a_tagger_can_have_none(self):
         pairs = series_of(20)
         assert default_recipe(pairs).input.linear
         assert not default_recipe([(each, float(place)) for place, (each, _) in enumerate(pairs)]).input.linear
         tagged = [(each, ["a"] * len(each)) for each, _ in pairs]
         recipe = Recipe(task={"kind": "tagger"}, input={"kind": "vectors", "linear": True}, width=8, heads=2, epochs=1)
-        assert train(tagged, tagged, recipe=recipe, progress="none").network.linear is None
+        with pytest.raises(ArgumentError, match=r"`input.linear` must be false for a tagger of vectors"):
+            train(tagged, tagged, recipe=recipe, progress="none")

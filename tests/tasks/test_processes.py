@@ -115,7 +115,7 @@ def test_a_resumed_run_has_as_many_processes_as_it_began_with_and_the_same_bits(
 def test_killed_runs_resume_to_the_same_bits(tmp_path):
     runs = ["whole", "0", "0", "0", "killed", "1", "3", "2"]
     ended = subprocess.run(
-        [sys.executable, HERE / "killed_run.py", "2", "60", "12", *runs],
+        [sys.executable, HERE / "killed_run.py", "2", "60", "6", *runs],
         capture_output=True,
         text=True,
         timeout=500,
@@ -126,7 +126,7 @@ def test_killed_runs_resume_to_the_same_bits(tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert "resumed=0" not in ended.stdout.splitlines()[1]
     same_bits(tmp_path / "whole", tmp_path / "killed")
-    assert len(rows(tmp_path / "killed")) == 12
+    assert len(rows(tmp_path / "killed")) == 6
 
 
 @several

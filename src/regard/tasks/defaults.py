@@ -94,7 +94,7 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     task = TASKS[recipe.task.kind]
     batch_items = int(min(recipe.batch_items, max(items / task.least_batches(recipe), 2 * max(lengths), 64)))
     updates_per_epoch = max(1.0, items / batch_items)
-    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe.input.kind), _UPDATES / updates_per_epoch)))
+    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe), _UPDATES / updates_per_epoch)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
     waits = epochs > recipe.epochs and recipe.best_by == "score"
     patience = max(recipe.patience, epochs) if waits else recipe.patience

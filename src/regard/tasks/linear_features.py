@@ -52,6 +52,7 @@ class LinearFeatures(LinearPart):
 
     # Of a few dozen sources a network that learns what this part leaves learns nothing; by itself it errs elsewhere.
     leaves: ClassVar[bool] = False
+    per_item: ClassVar[bool] = False
     # Leaving out one source costs as little as leaving out a quarter, and says more.
     most_folds: ClassVar[int] = 1 << 31
 

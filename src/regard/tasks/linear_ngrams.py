@@ -1,6 +1,5 @@
 """The linear part of a classifier of texts: a model of n-grams, which is fitted first, and whose outputs are added."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,7 +12,7 @@ from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import Batch
 from regard.inputs.text.hashed_ngrams import WORD_COLUMNS
-from regard.tasks.linear_part import ABSENT, LinearPart, fitted_places
+from regard.tasks.linear_part import LinearPart, fitted_places, fitted_weights
 from regard.tasks.targets import Target
 
 __all__ = ["LinearNgrams"]
@@ -43,6 +42,7 @@ class LinearNgrams(LinearPart):
     """
 
     leaves: ClassVar[bool] = True
+    per_item: ClassVar[bool] = False
     most_folds: ClassVar[int] = 4
 
     def __init__(self, rows: int, outputs: int):
@@ -134,10 +134,7 @@ def _solved(counts: Sequence[Any], target: Target, wanted: Tensor, places: Any) 
     # Most rows of the tables have no n-gram of these texts; without them, solving is several times as fast.
     used = np.concatenate(idf) > 0
     weights = np.zeros((len(used), target.outputs), np.float32)
-    with warnings.catch_warnings():
-        # A fit that stopped early is good enough to start from.
-        warnings.simplefilter("ignore", require("sklearn.exceptions", extra="train").ConvergenceWarning)
-        weights[used], bias = _fitted(features[:, used], target, wanted[places].numpy())
+    weights[used], bias = fitted_weights(features[:, used], target, wanted[places].numpy(), C=10.0, max_iter=300)
     return _Solved(np.split(weights, len(idf)), idf, bias)
 
 
@@ -160,34 +157,3 @@ def _tf_idf(counts: Any, idf: Any) -> Any:
     scaled = counts.copy()
     scaled.data *= idf[counts.indices] / np.repeat(norm, np.diff(counts.indptr))
     return scaled
-
-
-def _fitted(features: Any, target: Target, wanted: Any) -> tuple[Any, Any]:
-    """Weights (feature, output) and bias of the linear model for what a network's outputs mean."""
-    linear = require("sklearn.linear_model", extra="train")
-    weights = np.zeros((features.shape[1], target.outputs))
-    bias = np.zeros(target.outputs)
-    if target.labels:
-        known = np.unique(wanted)
-        bias[:] = ABSENT
-        bias[known] = 0.0
-        if len(known) == 2:
-            found = linear.LogisticRegression(C=10.0, max_iter=300).fit(features, wanted)
-            weights[:, known] = found.coef_.T * [-0.5, 0.5]
-            bias[known] = found.intercept_ * [-0.5, 0.5]
-        elif len(known) > 2:
-            found = linear.LogisticRegression(C=10.0, max_iter=300).fit(features, wanted)
-            weights[:, known], bias[known] = found.coef_.T, found.intercept_
-    elif target.questions:
-        for place, column in enumerate(wanted.T):
-            asked = ~np.isnan(column)
-            if len(answers := np.unique(column[asked])) == 2:
-                found = linear.LogisticRegression(C=10.0, max_iter=300).fit(features[asked], column[asked].astype(int))
-                weights[:, place], bias[place] = found.coef_[0], found.intercept_[0]
-            else:
-                # All were answered alike: yes (1) or no (0).
-                bias[place] = ABSENT * (1 - 2 * answers.sum()) if len(answers) else 0.0
-    else:
-        found = linear.Ridge(1.0).fit(features, wanted.reshape(-1))
-        weights[:, 0], bias[0] = found.coef_, found.intercept_
-    return weights, bias

@@ -1,5 +1,6 @@
-"""The linear part of a classifier: a model that is fitted before the network, and whose outputs are added to it."""
+"""The linear part of a classifier or tagger: a model that is fitted before the network, and added to it."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -9,10 +10,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.attention import Lengths, attend
+from regard.extras import require
 from regard.inputs import Batch
 from regard.tasks.targets import Target
 
-__all__ = ["ABSENT", "LinearPart", "fitted_places"]
+__all__ = ["ABSENT", "LinearPart", "fitted_places", "fitted_weights"]
 
 _MOST_EXAMPLES = 20_000
 ABSENT = -4.0
@@ -20,7 +22,7 @@ ABSENT = -4.0
 
 
 class LinearPart(nn.Module, ABC):
-    """A linear model of a source, which stands beside the network of a classifier.
+    """A linear model of a source or of its items, which stands beside the network of a classifier or tagger.
 
     It is solved as a convex problem in seconds and isn't trained further. A kind of source says which part suits it
     (`Source.linear_part`), and what that is fitted to (`Source.linear_inputs`).
@@ -28,6 +30,7 @@ class LinearPart(nn.Module, ABC):
     Attributes:
         leaves: whether the network learns what the part leaves, and their outputs are added; else the network learns by
             itself, and the mean of both counts, as in an ensemble.
+        per_item: whether its outputs are for each item of a source, as those of a tagger.
         most_folds: into how many folds sources are divided at most, to tell what the part says of a source that it
             wasn't fitted to.
 
@@ -36,16 +39,17 @@ class LinearPart(nn.Module, ABC):
     """
 
     leaves: ClassVar[bool]
+    per_item: ClassVar[bool]
     most_folds: ClassVar[int]
 
     @abstractmethod
-    def forward(self, batch: Batch) -> Float[Tensor, "batch output"]:
-        """The outputs for each source."""
+    def forward(self, batch: Batch) -> Float[Tensor, "..."]:
+        """The outputs for each source, (batch, output), or for each item, (batch, length, output)."""
 
     @abstractmethod
     def fit(
         self, inputs: Iterable[Any], target: Target, wanted: Tensor, folds: Sequence[int]
-    ) -> Float[Tensor, "source output"]:
+    ) -> Float[Tensor, "target output"]:
         """Fit it to sources, and return what it says of each fold if it is fitted to the others.
 
         The outputs for sources that it was fitted to are of no use to the network beside it: they are right. Of more
@@ -54,12 +58,12 @@ class LinearPart(nn.Module, ABC):
         Args:
             inputs: what `Source.linear_inputs` gives for the sources.
             target: the target.
-            wanted: the encoded targets of the sources; it isn't fitted to unknown ones.
+            wanted: the encoded targets of the sources or of all their items; it isn't fitted to unknown ones.
             folds: the fold of each source.
         """
 
-    def joined(self, given: Float[Tensor, "source output"], batch: Batch) -> Float[Tensor, "source output"]:
-        """The outputs of the network and of this part together."""
+    def joined(self, given: Float[Tensor, "..."], batch: Batch) -> Float[Tensor, "..."]:
+        """The outputs of the network and of this part together; those for items are (batch, length, output)."""
         both = given + self(batch)
         return both if self.leaves else both / 2
 
@@ -80,3 +84,52 @@ def fitted_places(places: Any) -> Any:
     if len(places) <= _MOST_EXAMPLES:
         return places
     return np.sort(np.random.default_rng(0).choice(places, _MOST_EXAMPLES, replace=False))
+
+
+def fitted_weights(features: Any, target: Target, wanted: Any, **logistic: Any) -> tuple[Any, Any]:
+    """Fit a linear model of what a network's outputs mean to sparse features.
+
+    Args:
+        features: (example, feature).
+        target: the target.
+        wanted: the encoded targets, all known.
+        logistic: arguments of scikit-learn's `LogisticRegression`, for labels and answers. A fit that stopped early is
+            good enough to start from.
+
+    Returns:
+        weights (feature, output) and bias (output,).
+    """
+    linear = require("sklearn.linear_model", extra="train")
+    convergence = require("sklearn.exceptions", extra="train").ConvergenceWarning
+
+    def fitted(features: Any, wanted: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", convergence)
+            return linear.LogisticRegression(**logistic).fit(features, wanted)
+
+    weights = np.zeros((features.shape[1], target.outputs))
+    bias = np.zeros(target.outputs)
+    if target.labels:
+        known = np.unique(wanted)
+        bias[:] = ABSENT
+        bias[known] = 0.0
+        if len(known) == 2:
+            found = fitted(features, wanted)
+            weights[:, known] = found.coef_.T * [-0.5, 0.5]
+            bias[known] = found.intercept_ * [-0.5, 0.5]
+        elif len(known) > 2:
+            found = fitted(features, wanted)
+            weights[:, known], bias[known] = found.coef_.T, found.intercept_
+    elif target.questions:
+        for place, column in enumerate(wanted.T):
+            asked = ~np.isnan(column)
+            if len(answers := np.unique(column[asked])) == 2:
+                found = fitted(features[asked], column[asked].astype(int))
+                weights[:, place], bias[place] = found.coef_[0], found.intercept_[0]
+            else:
+                # All were answered alike: yes (1) or no (0).
+                bias[place] = ABSENT * (1 - 2 * answers.sum()) if len(answers) else 0.0
+    else:
+        found = linear.Ridge(1.0).fit(features, wanted.reshape(-1))
+        weights[:, 0], bias[0] = found.coef_, found.intercept_
+    return weights, bias

@@ -75,10 +75,12 @@ class SourceNetwork(nn.Module):
 
     def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
         """The outputs for each item; those at padding are meaningless."""
-        return self.output(self.hidden(batch))
+        return with_linear(self, self.output(self.hidden(batch)), batch)
 
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
+        if self.pooling is None:
+            return self.item_numbers(batch)[batch.real]
         return with_linear(self, self.output(self.features(batch)), batch)
 
 
@@ -148,6 +150,13 @@ def _copied_ids(source: Vocabulary, target: Vocabulary) -> Tensor:
     return torch.tensor([PADDING] * (END + 1) + ids)
 
 
+def _no_linear(recipe: Recipe) -> str:
+    if recipe.input.kind == "words":
+        wanted = '"affixes" for a tagger, and "words" or "characters" for a classifier'
+        return f"`input.linear_ngrams` must be {wanted}, but is {recipe.input.linear_ngrams!r}."
+    return f"`input.linear` must be false for a {recipe.task.kind} of {recipe.input.kind}, but is true."
+
+
 def _no_whole(recipe: Recipe) -> str:
     return (
         f"`input` must have no `counts` and no `fingerprint` for {recipe.task.kind}, whose networks read no features "
@@ -179,16 +188,17 @@ class Ensemble(nn.Module):
 
     def item_numbers(self, batch: Batch) -> Float[Tensor, "batch length output"]:
         """The outputs for each item, as in `SourceNetwork.item_numbers`."""
-        return torch.stack([member.item_numbers(batch) for member in self.members]).mean(0)
+        own = torch.stack([member.item_numbers(batch) for member in self.members]).mean(0)
+        return with_linear(self, own, batch)
 
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
+        if self.pooling is None:
+            return self.item_numbers(batch)[batch.real]
         return with_linear(self, torch.stack([member(batch) for member in self.members]).mean(0), batch)
 
 
-def with_linear(
-    network: SourceNetwork | Ensemble, given: Float[Tensor, "target output"], batch: Batch
-) -> Float[Tensor, "target output"]:
+def with_linear(network: SourceNetwork | Ensemble, given: Float[Tensor, "..."], batch: Batch) -> Float[Tensor, "..."]:
     """The outputs of a network and those of its linear part together, if it has one."""
     return given if network.linear is None else network.linear.joined(given, batch)
 
@@ -198,11 +208,15 @@ def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork 
 
     Args:
         recipe, encoder, outputs: as in `SourceNetwork`; `members` of the recipe is the number of members.
+
+    Raises:
+        ArgumentError: as in `SourceNetwork`, or a linear part for another kind of output.
     """
     members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
     network = Ensemble(members) if len(members) > 1 else members[0]
-    if getattr(recipe.task, "pooling", None) is not None:
-        network.linear = recipe.input.linear_part(encoder, outputs)
+    network.linear = recipe.input.linear_part(encoder, outputs)
+    if network.linear is not None and network.linear.per_item is not (network.pooling is None):
+        raise ArgumentError(_no_linear(recipe))
     if network.linear is not None and network.linear.leaves:
         for member in members:
             # Before training, the network leaves what the linear part says as it is.

@@ -166,6 +166,6 @@ class Task:
         """The least number of batches in an epoch of a default recipe."""
         return self.batches
 
-    def most_epochs(self, source: str) -> int:
-        """The largest number of epochs in a default recipe, for a kind of source."""
+    def most_epochs(self, recipe: Any) -> int:
+        """The largest number of epochs of a default recipe, whose other fields are given."""
         return 100

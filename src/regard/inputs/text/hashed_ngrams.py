@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-__all__ = ["WORD_COLUMNS", "hashed_ngrams"]
+__all__ = ["WORD_COLUMNS", "hashed", "hashed_ngrams"]
 
 WORD_COLUMNS = 2
 """The columns of ids that are of words; those of characters follow."""
@@ -46,8 +46,8 @@ def hashed_ngrams(
     for words in texts:
         before, own = "", []
         for word in (each.lower() for each in words):
-            pair = _hashed(f"p{before} {word}", rows) if before else 0
-            own.append((_hashed(f"w{word}", rows), pair, *_of_characters(word, rows, unspaced)))
+            pair = hashed(f"p{before} {word}", rows) if before else 0
+            own.append((hashed(f"w{word}", rows), pair, *_of_characters(word, rows, unspaced)))
             before = word
         found.append(own)
     longest = max(map(len, found), default=0)
@@ -63,8 +63,14 @@ def hashed_ngrams(
 def _of_characters(word: str, rows: int, unspaced: bool) -> tuple[int, ...]:
     marked, sizes, most = (word, _UNSPACED_SIZES, _MOST_UNSPACED) if unspaced else (f" {word} ", _SIZES, _MOST)
     pieces = (marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1))
-    return tuple(_hashed(f"c{piece}", rows) for piece in islice(pieces, most))
+    return tuple(hashed(f"c{piece}", rows) for piece in islice(pieces, most))
 
 
-def _hashed(text: str, rows: int) -> int:
+def hashed(text: str, rows: int) -> int:
+    """The id of a text, from 1 to `rows` - 1.
+
+    Example:
+        >>> hashed("saw", 64)
+        59
+    """
     return crc32(text.encode("utf-8", "surrogatepass")) % (rows - 1) + 1

@@ -148,8 +148,8 @@ class _Classifier(Task):
 
         return {**_LABELLED_SERIES, "input": labelled_series(pairs)}
 
-    def most_epochs(self, source: str) -> int:
-        return {"words": 10, "graphs": 60, "pictures": 160}.get(source, 100)
+    def most_epochs(self, recipe: Any) -> int:
+        return {"words": 10, "graphs": 60, "pictures": 160}.get(recipe.input.kind, 100)
 
 
 TASK = _Classifier()

@@ -1,7 +1,6 @@
 """Training data of classifiers: sources with a label, several labels, or a number."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,12 +9,11 @@ from torch import Tensor
 from regard.errors import ArgumentError
 from regard.tasks.classifier.model import Classifier
 from regard.tasks.examples import Pair
-from regard.tasks.folds import folds_of
-from regard.tasks.linear_part import LinearPart, fitted_places
 from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TARGETS, Target
 from regard.tasks.training.dataset import Dataset
+from regard.tasks.training.linear_fit import fit_linear_part
 from regard.tasks.training.objective import TargetObjective
 from regard.tasks.training.pairs_data import PairsData, filled
 
@@ -64,26 +62,8 @@ class ClassifierData(PairsData):
         dev_items = [self.recipe.input.item(encoder, each) for each, _ in self.dev]
         dev = self._corpus(encoder, answers[0], self.dev, dev_items, dev_targets, "dev")
         network = source_network(self.recipe, encoder, answers[0].outputs)
-        if network.linear is not None:
-            held_out = self._fit_linear_part(network.linear, dataset, answers[0])
-            # Training needs no features of the linear part itself.
-            dataset.read_by(replace(self.recipe.input, linear=False), held_out if network.linear.leaves else None)
+        fit_linear_part(network, self.recipe, dataset, answers[0])
         return TargetObjective(network, self.recipe, dataset, dev, answers)
-
-    def _fit_linear_part(self, part: LinearPart, dataset: Dataset, answer: Target) -> Tensor:
-        """Fit the linear part of a network, and return what it says of each source if it is fitted to the others.
-
-        Where the network learns by itself, this is returned only for the sources that the part is fitted to.
-        """
-        source, items = self.recipe.input, dataset.items
-        wanted = torch.cat([dataset.batch([place]).targets[0] for place in range(len(items))])
-        if not part.leaves:
-            # The features of all sources could take gigabytes.
-            places = fitted_places(answer.known(wanted).numpy().nonzero()[0])
-            items, wanted = [items[place] for place in places], wanted[places]
-        keys = [source.linear_key(dataset.encoder, item) for item in items]
-        folds = folds_of(keys, wanted.tolist(), min(part.most_folds, len(items)), seed=self.recipe.seed)
-        return part.fit(source.linear_inputs(dataset.encoder, items), answer, wanted, folds)
 
     def _corpus(
         self,

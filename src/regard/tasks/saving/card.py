@@ -94,7 +94,7 @@ def _net(model: Mapping[str, Any]) -> str:
         found += ", and attention that draws the answer from them" if draws else ", without attention, for comparison"
     if recipe.members > 1:
         found += f"; {recipe.members} such nets, whose mean is the answer"
-    if getattr(recipe.input, "linear", False) and getattr(recipe.task, "pooling", None) is not None:
+    if getattr(recipe.input, "linear", False):
         found += f"; beside it {recipe.input.linear_model}"
     return found
 

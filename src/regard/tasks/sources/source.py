@@ -36,10 +36,6 @@ class Source(Settings):
     """For the documentation: what its vectors are."""
     counted: ClassVar[tuple[str, str]] = ("sources", "items")
     """The nouns for sources and items where those of a tagger are counted."""
-    linear_model: ClassVar[str] = (
-        "a linear model of the mean of the items and of features of the whole, and the mean of both is the answer"
-    )
-    """For the model card: the linear part (`linear_part`)."""
     argument: ClassVar[str] = "text"
     """The form of a source on the command line: a "text" itself, or the name of a "file" or "folder"."""
     is_text: ClassVar[bool] = False
@@ -167,8 +163,15 @@ class Source(Settings):
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
+    @property
+    def linear_model(self) -> str:
+        """For the model card: the linear part (`linear_part`)."""
+        return (
+            "a linear model of the mean of the items and of features of the whole, and the mean of both is the answer"
+        )
+
     def linear_part(self, encoder: Any, outputs: int) -> "LinearPart | None":
-        """The linear part of a classifier with so many outputs, to be fitted before training; None if it has none."""
+        """The linear part of a model with so many outputs, to be fitted before training; None if it has none."""
         return None
 
     def linear_inputs(self, encoder: Any, items: Sequence[Any]) -> Iterator[Any]:

@@ -19,6 +19,7 @@ from regard.inputs import (
     split_characters,
     split_words,
 )
+from regard.inputs.text.hashed_affixes import hashed_affixes
 from regard.inputs.text.hashed_ngrams import hashed_ngrams
 from regard.page.numbers import counted
 from regard.tasks.examples import Example, as_examples
@@ -29,7 +30,7 @@ from regard.tasks.sources.texts import mostly_unspaced
 
 if TYPE_CHECKING:
     from regard.tasks.baselines import SimpleFeatures
-    from regard.tasks.linear_ngrams import LinearNgrams
+    from regard.tasks.linear_part import LinearPart
 
 __all__ = ["CUTS", "Words"]
 
@@ -84,10 +85,12 @@ class Words(Source):
         word_dropout: the probability that a word counts as unknown in training, so that the network learns from its
             affixes and n-grams.
         feature_dropout: the probability that a single affix or n-gram is left out in training.
-        linear: of a classifier: whether a linear model of n-grams stands beside the network (`tasks.linear_ngrams`).
-        linear_ngrams: its n-grams: "words" has words, pairs of words, and two to five characters of a word;
-            "characters" has one to three characters, for a script without spaces between words.
-        linear_rows: the number of rows of each table of the linear part; n-grams with the same hash share a row.
+        linear: of a classifier or tagger: whether a linear model stands beside the network (`tasks.linear_ngrams`,
+            `tasks.linear_words`).
+        linear_ngrams: its features. For a classifier: "words" has words, pairs of words, and two to five characters of
+            a word; "characters" has one to three characters, for a script without spaces between words. For a tagger:
+            "affixes" has the spelling of each word and of its neighbours.
+        linear_rows: the number of rows of each table of the linear part; features with the same hash share a row.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -100,7 +103,6 @@ class Words(Source):
     vectors: ClassVar[str] = "a learned vector for each of a word's features"
     counted: ClassVar[tuple[str, str]] = ("sentences", "words")
     is_text: ClassVar[bool] = True
-    linear_model: ClassVar[str] = "a linear model of n-grams, whose outputs are added"
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
     modalities: ClassVar[Mapping[str, int]] = {"text": 3, "molecule": 1}
@@ -115,7 +117,7 @@ class Words(Source):
     word_dropout: float = fraction(0.3)
     feature_dropout: float = fraction(0.0)
     linear: bool = boolean(False)
-    linear_ngrams: str = one_of("words", "words", "characters")
+    linear_ngrams: str = one_of("words", "words", "characters", "affixes")
     linear_rows: int = integer(65536, 2)
 
     @classmethod
@@ -170,6 +172,9 @@ class Words(Source):
 
     def ngrams(self, items: Sequence[Sequence[str]]) -> Tensor:
         """The ids of the n-grams of each word, (text, word, n-gram), for the linear part."""
+        if self.linear_ngrams == "affixes":
+            fold = FOLDINGS[self.features.fold]
+            return hashed_affixes([[fold(word) for word in words] for words in items], self.linear_rows)
         return hashed_ngrams(items, self.linear_rows, unspaced=self.linear_ngrams == "characters")
 
     def from_argument(self, encoder: WordEncoder, argument: str) -> list[tuple[str, Any]]:
@@ -191,10 +196,19 @@ class Words(Source):
     def known_text(self, encoder: WordEncoder) -> str:
         return "".join(encoder.vocabulary)
 
-    def linear_part(self, encoder: WordEncoder, outputs: int) -> "LinearNgrams | None":
-        from regard.tasks.linear_ngrams import LinearNgrams
+    @property
+    def linear_model(self) -> str:
+        if self.linear_ngrams == "affixes":
+            return "a linear model of the spelling of each word and of its neighbours, whose outputs are added"
+        return "a linear model of n-grams, whose outputs are added"
 
-        return LinearNgrams(self.linear_rows, outputs) if self.linear else None
+    def linear_part(self, encoder: WordEncoder, outputs: int) -> "LinearPart | None":
+        from regard.tasks.linear_ngrams import LinearNgrams
+        from regard.tasks.linear_words import LinearWords
+
+        if not self.linear:
+            return None
+        return (LinearWords if self.linear_ngrams == "affixes" else LinearNgrams)(self.linear_rows, outputs)
 
     def linear_inputs(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Iterator[Tensor]:
         return (self.ngrams([words])[0] for words in items)

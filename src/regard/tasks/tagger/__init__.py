@@ -37,6 +37,21 @@ _CANDIDATES: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
+_MOST_ROWS, _MOST_WEIGHTS, _MOST_OUTPUTS = 1 << 15, 1 << 22, 50_000_000
+
+
+def _linear_settings(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    """The linear part of a tagger of words: several rows of its table for each word, until many words share features.
+
+    The held-out outputs of too many words would take gigabytes.
+    """
+    words = sum(len(targets) for _, targets in pairs)
+    labels = max(1, len({each for _, targets in pairs for each in targets if isinstance(each, str)}))
+    most = min(_MOST_ROWS, 1 << (_MOST_WEIGHTS // labels).bit_length())
+    rows = max(1 << 12, min(most, 1 << (4 * words).bit_length()))
+    return {"linear": words * labels <= _MOST_OUTPUTS, "linear_ngrams": "affixes", "linear_rows": rows}
+
+
 class _Tagger(Task):
     name = "tagger"
     noun = "tagger"
@@ -108,8 +123,14 @@ class _Tagger(Task):
     def candidates(self, recipe: Any) -> Mapping[str, Mapping[str, Any]]:
         return _CANDIDATES.get(recipe.input.kind, {})
 
-    def most_epochs(self, source: str) -> int:
-        return 60 if source == "words" else 100
+    def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
+        return {"input": _linear_settings(pairs)} if source == "words" else {}
+
+    def most_epochs(self, recipe: Any) -> int:
+        if recipe.input.kind != "words":
+            return 100
+        # What a linear part leaves is learned within a few.
+        return 14 if recipe.input.linear else 60
 
 
 TASK = _Tagger()

@@ -10,6 +10,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.tagger.model import Tagger, check_items, check_rows
 from regard.tasks.targets import Label, Regression, Target
 from regard.tasks.training.dataset import ItemDataset
+from regard.tasks.training.linear_fit import fit_linear_part
 from regard.tasks.training.objective import TargetObjective
 from regard.tasks.training.pairs_data import auxiliary_targets
 
@@ -85,6 +86,7 @@ class TaggerData:
         dev_targets = [(answers[0].tensor(targets),) for _, targets in self.dev]
         dev = ItemDataset(source, encoder, self._items(source.item, encoder, self.dev, "dev"), dev_targets)
         network = source_network(self.recipe, encoder, answers[0].outputs)
+        fit_linear_part(network, self.recipe, dataset, answers[0])
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
     def model(self, objective: TargetObjective, about: dict[str, Any], name: str) -> Tagger:

@@ -19,7 +19,8 @@ class TrainingBatch(NamedTuple):
         sources: the sources.
         targets: the targets for each output of the network: one per source, (source, ...), or one per item of all
             sources, (item, ...).
-        offsets: what the linear part of the network says of each source if it is fitted to others, (source, output).
+        offsets: what the linear part of the network says of each source or item if it is fitted to others, (target,
+            output).
     """
 
     sources: Batch
@@ -42,10 +43,10 @@ class Dataset:
         wanted: the targets of each source, one tensor per output; targets of items are along its first axis.
 
     Attributes:
-        offsets: as in `TrainingBatch`, of all sources; None without a linear part that needs them.
+        offsets: as in `TrainingBatch`, for each source; None without a linear part that needs them.
     """
 
-    offsets: Tensor | None = None
+    offsets: Sequence[Tensor] | None = None
 
     def __init__(self, source: Source, encoder: Any, items: Sequence[Any], wanted: Sequence[tuple[Tensor, ...]]):
         kept = [index for index, item in enumerate(items) if len(item)]
@@ -69,13 +70,16 @@ class Dataset:
         return self._items
 
     def read_by(self, source: Source, offsets: Tensor | None) -> None:
-        """From now on `source` makes the batches, without what the offsets stand for."""
-        self._source, self.offsets = source, offsets
+        """From now on `source` makes the batches, without what the offsets, of all targets, stand for."""
+        self._source, self.offsets = source, None if offsets is None else self._by_source(offsets)
+
+    def _by_source(self, offsets: Tensor) -> Sequence[Tensor]:
+        return offsets.unbind()
 
     def _batch(self, members: Sequence[int], together: Callable[[list[Tensor]], Tensor]) -> TrainingBatch:
         batch = self._source.batch(self.encoder, [self._items[index] for index in members])
         wanted = zip(*(self._wanted[index] for index in members), strict=True)
-        offsets = None if self.offsets is None else self.offsets[list(members)]
+        offsets = None if self.offsets is None else together([self.offsets[index] for index in members])
         return TrainingBatch(batch, tuple(together(list(same)) for same in wanted), offsets)
 
 
@@ -84,3 +88,6 @@ class ItemDataset(Dataset):
 
     def batch(self, members: Sequence[int]) -> TrainingBatch:
         return self._batch(members, torch.cat)
+
+    def _by_source(self, offsets: Tensor) -> Sequence[Tensor]:
+        return offsets.split(self.lengths)
