@@ -217,6 +217,6 @@ def test_a_part_for_another_kind_of_output_is_refused():
 def test_the_default_has_it_unless_there_are_too_many_words(monkeypatch):
     few = default_recipe(sentences(50))
     assert (few.input.linear, few.input.linear_ngrams, few.epochs) == (True, "affixes", 14)
-    monkeypatch.setattr("regard.tasks.tagger._MOST_OUTPUTS", 100)
+    monkeypatch.setattr("regard.tasks.tagger._MOST_WORDS", 100)
     many = default_recipe(sentences(50))
     assert (many.input.linear, many.epochs) == (False, 60)
