@@ -44,7 +44,7 @@ _MOST_WORDS = 50_000
 
 
 def _linear_settings(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
-    """The linear part of a tagger of words: several rows of its table for each word, until many words share features."""
+    """The linear part of a tagger of words: several rows of its table for each word, until words share features."""
     words = sum(len(targets) for _, targets in pairs)
     labels = max(1, len({each for _, targets in pairs for each in targets if isinstance(each, str)}))
     most = min(_MOST_ROWS, 1 << (_MOST_WEIGHTS // labels).bit_length())
