@@ -102,7 +102,7 @@ def sample(cases: Sequence[Values], names: Sequence[str]) -> list[int]:
 
 
 def examples(count: int) -> int:
-    """How many examples a test draws that wants so many."""
+    """How many of `count` examples a test draws: a share of them in the sample."""
     return max(1, count // _share)
 
 

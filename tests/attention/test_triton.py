@@ -162,6 +162,7 @@ def product() -> list[tuple[Any, ...]]:
     return covering(SCORES, WEIGHTS, MASKS, POSITIONS, TILES_OF_16, (0.0, 0.3), ROUNDING)
 
 
+# Any two parts meet in both halves together. They take the interpreter twenty minutes, so `make test-all` runs one.
 @pytest.mark.slow
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -105,6 +105,7 @@ def product() -> list[tuple[Any, ...]]:
     return covering(SCORES, WEIGHTS, SUMMARISED, POSITIONS, TILES_OF_16)
 
 
+# Any two parts meet in both halves together. They take the interpreter twenty minutes, so `make test-all` runs one.
 @pytest.mark.slow
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("weights", WEIGHTS)

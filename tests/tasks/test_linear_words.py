@@ -15,6 +15,7 @@ from regard.tasks import default_recipe
 from regard.tasks.linear_words import LinearWords
 from regard.tasks.tagger.data import TaggerData
 from regard.tasks.targets import Label, Regression
+from regard.tasks.training.linear_fit import fit_linear_part
 
 ROWS = 4096
 LABELS = Label(("DET", "NOUN", "VERB"))
@@ -137,6 +138,14 @@ class TestOutputs:
         found = target.decode(part(batch_of([["three", "six"]]))[0])
         assert list(found) == pytest.approx([3.0, 6.0], abs=0.3)
 
+    def test_of_one_sentence_nothing_is_said_that_it_was_fitted_to(self):
+        _, held_out = fit(sentences(1))
+        assert not held_out.any()
+
+    def test_sentences_without_words(self):
+        batch = Batch(torch.zeros(2, 0, 1), torch.tensor([0, 0]), ngrams=hashed_affixes([[], []], 64))
+        assert LinearWords(64, 3)(batch).shape == (2, 0, 3)
+
     def test_a_batch_without_ids_says_so(self):
         with pytest.raises(ArgumentError, match="`ngrams` of a batch must be ids"):
             LinearWords(8, 2)(Batch(torch.zeros(1, 2, 3), torch.tensor([2])))
@@ -176,6 +185,7 @@ class TestTagger:
         recipe = dataclasses.replace(RECIPE, members=2)
         tagger = train(sentences(60), sentences(20, seed=1), recipe=recipe, progress="none")
         batch = tagger.recipe.input.batch(tagger.encoder, [["the", "saw"]])
+        assert all(member.linear is None for member in tagger.network.members)
         own = torch.stack([member.item_numbers(batch) for member in tagger.network.members]).mean(0)
         torch.testing.assert_close(tagger.network.item_numbers(batch), own + tagger.network.linear(batch))
         torch.testing.assert_close(tagger.network(batch), tagger.network.item_numbers(batch)[batch.real])
@@ -186,14 +196,15 @@ class TestTagger:
         batch = objective.dataset.batch([3, 5])
         assert batch.sources.ngrams is None
         assert batch.offsets.shape == (len(batch.targets[0]), len(objective.answers[0].labels))
-        both = [objective.dataset.batch([place]).offsets for place in (3, 5)]
+        again = data.objective()
+        again.dataset.read_by(RECIPE.input, None)
+        held_out = fit_linear_part(again.network, RECIPE, again.dataset, again.answers[0])
+        both = [held_out.split(again.dataset.lengths)[place] for place in (3, 5)]
         assert torch.equal(batch.offsets, torch.cat(both))
+        told = objective.network.linear(batch_of([objective.dataset.items[3]]))[0]
+        assert not torch.allclose(both[0], told, atol=0.01)
 
-    def test_a_hidden_word_adds_nothing_to_its_neighbours(self, tagger):
-        part = tagger.network.linear
-        blind = batch_of([["the", "saw"]])
-        blind.ngrams[:, 0, : 2 * TO_EACH_NEIGHBOUR] = 0
-        assert not torch.allclose(part(blind)[0, 1], part(batch_of([["the", "saw"]]))[0, 1])
+    def test_a_hidden_word_adds_nothing_to_its_neighbours(self):
         # A network that has learned nothing: without the determiner, the noun is less of a noun.
         recipe = dataclasses.replace(RECIPE, learning_rate=1e-12)
         seen = train(sentences(60), sentences(20, seed=1), recipe=recipe, progress="none").see(
@@ -217,6 +228,22 @@ def test_a_part_for_another_kind_of_output_is_refused():
 def test_the_default_has_it_unless_there_are_too_many_words(monkeypatch):
     few = default_recipe(sentences(50))
     assert (few.input.linear, few.input.linear_ngrams, few.epochs) == (True, "affixes", 14)
+    labels = [str(number) for number in range(1000)]
+    assert default_recipe([(labels, labels)]).input.linear_rows * 1000 < 1 << 22
     monkeypatch.setattr("regard.tasks.tagger._MOST_WORDS", 100)
     many = default_recipe(sentences(50))
     assert (many.input.linear, many.epochs) == (False, 60)
+
+
+def test_one_that_writes_can_have_none():
+    recipe = Recipe(
+        task="seq2seq", width=8, heads=2, hidden=8, layers=1, epochs=1, input={"kind": "words", "linear": True}
+    )
+    with pytest.raises(ArgumentError, match=r"`input.linear` must be false for seq2seq"):
+        train([("a b", "b a")] * 4, [("a b", "b a")], recipe=recipe, progress="none")
+
+
+@pytest.mark.parametrize("wrong", [None, 0.5])
+def test_targets_of_another_form_are_refused_by_their_name(wrong):
+    with pytest.raises(ArgumentError, match=r"labels of `examples\[1\]` must be a list of strings"):
+        train([(["a", "b"], ["X", "Y"]), (["a"], wrong)], [(["a"], ["X"])], progress="none")

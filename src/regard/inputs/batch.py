@@ -41,7 +41,8 @@ class Batch:
             edges; None if all may attend to all.
         relations: (batch, query, key) int64, the relation of each key to each query as an id, such as the kind of bond
             between them; None if all relations are alike.
-        ngrams: (batch, length, ngram) int64, the ids of the n-grams of each item (`hashed_ngrams`); None for none.
+        ngrams: (batch, length, ngram) int64, the ids of the n-grams or affixes of each item (`hashed_ngrams`,
+            `hashed_affixes`); None for none.
         whole: (batch, feature) float features of each input as a whole, such as counts of its items; None if there are
             none.
 

@@ -1,4 +1,4 @@
-"""The linear part of a classifier or tagger: a model that is fitted before the network, and added to it."""
+"""The linear part of a classifier or tagger: a model that is fitted before the network, and answers with it."""
 
 import warnings
 from abc import ABC, abstractmethod

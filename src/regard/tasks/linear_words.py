@@ -65,6 +65,8 @@ class LinearWords(LinearPart):
             raise ArgumentError(
                 "`ngrams` of a batch must be ids for a linear part, but is None. Let the model encode it."
             )
+        if not batch.ngrams.shape[1]:
+            return self.bias.new_zeros(len(batch), 0, self.outputs)
         *beside, own = batch.ngrams.split(
             [TO_EACH_NEIGHBOUR, TO_EACH_NEIGHBOUR, batch.ngrams.shape[2] - _NEIGHBOURS], 2
         )
@@ -91,12 +93,13 @@ class LinearWords(LinearPart):
         # Whole sentences are left out of very many, in every fold.
         fitted = np.isin(np.repeat(np.arange(len(lengths)), lengths), fitted_places(np.arange(len(lengths))))
         weights, bias = self._solved(features, target, wanted, known & fitted)
-        held_out = features @ weights + bias
+        held_out = np.zeros((len(fold), self.outputs))
         for own in {*folds}:
-            rest = known & fitted & (fold != own)
-            if rest.any() and (known & (fold == own)).any():
+            inside, rest = fold == own, known & fitted & (fold != own)
+            # A part that was fitted to nothing says nothing.
+            if rest.any():
                 of_others, bias_of_others = self._solved(features, target, wanted, rest)
-                held_out[fold == own] = features[fold == own] @ of_others + bias_of_others
+                held_out[inside] = features[inside] @ of_others + bias_of_others
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(bias))
             self.weights.weight.copy_(torch.from_numpy(weights))

@@ -120,7 +120,7 @@ def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
         target: the target of the task.
 
     Raises:
-        ArgumentError: sources with edges or features of the whole, which the network would ignore; or copying from
+        ArgumentError: sources with edges, a linear part or features of the whole, which the network would ignore; or copying from
             sources that aren't texts.
     """
     if getattr(recipe.task, "copying", False) and recipe.input.kind != "texts":
@@ -132,6 +132,10 @@ def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
         kind = recipe.task.kind
         raise ArgumentError(
             f"`input.edges` must be false for {kind}, whose networks attend to all of a source, but is true."
+        )
+    if getattr(recipe.input, "linear", False):
+        raise ArgumentError(
+            f"`input.linear` must be false for {recipe.task.kind}, which has no linear part, but is true."
         )
     if recipe.input.whole_size(encoder):
         raise ArgumentError(_no_whole(recipe))

@@ -171,7 +171,7 @@ class Words(Source):
         return replace(batch, ngrams=self.ngrams(items))
 
     def ngrams(self, items: Sequence[Sequence[str]]) -> Tensor:
-        """The ids of the n-grams of each word, (text, word, n-gram), for the linear part."""
+        """The ids of the n-grams or affixes of each word, (text, word, id), for the linear part."""
         if self.linear_ngrams == "affixes":
             fold = FOLDINGS[self.features.fold]
             return hashed_affixes([[fold(word) for word in words] for words in items], self.linear_rows)

@@ -30,7 +30,8 @@ def fit_linear_part(
         answer: the main target.
 
     Returns:
-        what the part says of each source or item that it was fitted to, if it is fitted to the others.
+        what the part says of each source or item if it is fitted to the others; where the network doesn't learn what it
+        leaves, only of those that it was fitted to. None without a linear part.
     """
     part, source, items = network.linear, recipe.input, dataset.items
     if part is None:
