@@ -120,8 +120,8 @@ def encoder_decoder(recipe: Recipe, encoder: Any, target: Any) -> Any:
         target: the target of the task.
 
     Raises:
-        ArgumentError: sources with edges, a linear part or features of the whole, which the network would ignore; or copying from
-            sources that aren't texts.
+        ArgumentError: sources with edges, a linear part or features of the whole, which the network would ignore; or
+            copying from sources that aren't texts.
     """
     if getattr(recipe.task, "copying", False) and recipe.input.kind != "texts":
         raise ArgumentError(
