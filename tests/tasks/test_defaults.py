@@ -221,7 +221,10 @@ def test_pairs_of_nodes_are_told_apart_in_small_graphs():
 
 @pytest.mark.slow
 def test_six_hundred_words_are_learned_to_be_reversed():
-    """A minute: of words that training never had, nine of ten come out reversed, on any machine."""
+    """A minute: of words that training never had, nine of ten come out reversed.
+
+    Of 200 words, seeds 0, 1 and 2 gave 187, 195 and 191 on one processor; on another, seed 0 gave 190 or more.
+    """
     draw = random.Random(0)
     words = list(dict.fromkeys("".join(draw.choices("abcdefgh", k=draw.randint(3, 8))) for _ in range(1000)))
     model = train([(word, word[::-1]) for word in words[:600]], progress="none", device="cpu")

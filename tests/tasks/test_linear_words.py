@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard import Recipe, load, train
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, ModelError
 from regard.inputs import Batch
 from regard.inputs.text.hashed_affixes import TO_EACH_NEIGHBOUR, hashed_affixes
 from regard.tasks import default_recipe
@@ -180,6 +180,13 @@ class TestTagger:
         words = [["the", "saw"], ["saw", "the", "run"]]
         assert again.tag(words) == tagger.tag(words)
         assert [word.label for word in again.tag(words)[0]] == ["DET", "NOUN"]
+
+    def test_a_saved_one_that_its_task_cannot_have_is_told_by_its_file(self, tagger, tmp_path):
+        tagger.save(tmp_path / "saved")
+        description = tmp_path / "saved" / "model.json"
+        description.write_text(description.read_text("utf-8").replace('"affixes"', '"characters"'), "utf-8")
+        with pytest.raises(ModelError, match=r"model\.json can't be used: .*set `input\.linear` to false"):
+            load(tmp_path / "saved", edited=True)
 
     def test_members_share_one(self):
         recipe = dataclasses.replace(RECIPE, members=2)

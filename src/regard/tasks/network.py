@@ -157,7 +157,10 @@ def _copied_ids(source: Vocabulary, target: Vocabulary) -> Tensor:
 def _no_linear(recipe: Recipe) -> str:
     if recipe.input.kind == "words":
         wanted = '"affixes" for a tagger, and "words" or "characters" for a classifier'
-        return f"`input.linear_ngrams` must be {wanted}, but is {recipe.input.linear_ngrams!r}."
+        return (
+            f"`input.linear_ngrams` must be {wanted}, but is {recipe.input.linear_ngrams!r}. Without a linear part, "
+            "set `input.linear` to false."
+        )
     return f"`input.linear` must be false for a {recipe.task.kind} of {recipe.input.kind}, but is true."
 
 

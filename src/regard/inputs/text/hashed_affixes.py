@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numpy as np
-import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from regard.inputs.text.hashed_ngrams import hashed
+from regard.inputs.text.hashed_ngrams import hashed, padded_ids
 from regard.inputs.text.word_features import word_shape
 
 __all__ = ["TO_EACH_NEIGHBOUR", "hashed_affixes"]
@@ -46,13 +44,7 @@ def hashed_affixes(sentences: Sequence[Sequence[str]], rows: int) -> Int64[Tenso
             shape = word_shape(word)
             own.append((*_of_word(word, rows), *(hashed(f"{name}{shape}", rows) for at, name in ends if at)))
         found.append(own)
-    longest = max(map(len, found), default=0)
-    most = max((len(ids) for own in found for ids in own), default=2 * TO_EACH_NEIGHBOUR)
-    padded = np.zeros((len(found), longest, most), np.int64)
-    for place, own in enumerate(found):
-        for item, ids in enumerate(own):
-            padded[place, item, : len(ids)] = ids
-    return torch.from_numpy(padded)
+    return padded_ids(found, 2 * TO_EACH_NEIGHBOUR)
 
 
 @lru_cache(maxsize=1 << 16)

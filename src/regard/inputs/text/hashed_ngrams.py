@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-__all__ = ["WORD_COLUMNS", "hashed", "hashed_ngrams"]
+__all__ = ["WORD_COLUMNS", "hashed", "hashed_ngrams", "padded_ids"]
 
 WORD_COLUMNS = 2
 """The columns of ids that are of words; those of characters follow."""
@@ -50,13 +50,7 @@ def hashed_ngrams(
             own.append((hashed(f"w{word}", rows), pair, *_of_characters(word, rows, unspaced)))
             before = word
         found.append(own)
-    longest = max(map(len, found), default=0)
-    most = max((len(ids) for own in found for ids in own), default=WORD_COLUMNS)
-    padded = np.zeros((len(found), longest, most), np.int64)
-    for place, own in enumerate(found):
-        for item, ids in enumerate(own):
-            padded[place, item, : len(ids)] = ids
-    return torch.from_numpy(padded)
+    return padded_ids(found, WORD_COLUMNS)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -64,6 +58,26 @@ def _of_characters(word: str, rows: int, unspaced: bool) -> tuple[int, ...]:
     marked, sizes, most = (word, _UNSPACED_SIZES, _MOST_UNSPACED) if unspaced else (f" {word} ", _SIZES, _MOST)
     pieces = (marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1))
     return tuple(hashed(f"c{piece}", rows) for piece in islice(pieces, most))
+
+
+def padded_ids(found: Sequence[Sequence[Sequence[int]]], width: int) -> Int64[Tensor, "batch length id"]:
+    """The ids of each item of each text as one tensor, padded with 0.
+
+    Args:
+        found: the ids.
+        width: the number of columns if there is no item.
+
+    Example:
+        >>> padded_ids([[(5, 7), (6,)], []], 1).tolist()
+        [[[5, 7], [6, 0]], [[0, 0], [0, 0]]]
+    """
+    longest = max(map(len, found), default=0)
+    most = max((len(ids) for own in found for ids in own), default=width)
+    padded = np.zeros((len(found), longest, most), np.int64)
+    for place, own in enumerate(found):
+        for item, ids in enumerate(own):
+            padded[place, item, : len(ids)] = ids
+    return torch.from_numpy(padded)
 
 
 def hashed(text: str, rows: int) -> int:

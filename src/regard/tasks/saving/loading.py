@@ -168,6 +168,8 @@ def _load(folder: Path, name: str, edited: bool) -> Any:
                 f"{folder / DESCRIPTION} can't be used: its recipe describes a larger network than model.safetensors "
                 "holds. Copy the whole folder again."
             ) from error
+        except ArgumentError as error:
+            raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}") from error
         except (RuntimeError, MemoryError, OverflowError) as error:  # a width of a thousand million
             raise ModelError(f"{folder / DESCRIPTION} can't be used: {error}. Copy it again.") from error
     _check_tensors(folder, tensors, network.state_dict())
