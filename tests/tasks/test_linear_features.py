@@ -9,7 +9,7 @@ import torch
 
 from regard import Recipe, load, train
 from regard.errors import ArgumentError
-from regard.inputs import Batch, Graph
+from regard.inputs import Batch, Graph, Sound, item_statistics
 from regard.tasks import default_recipe
 from regard.tasks.classifier.data import ClassifierData
 from regard.tasks.linear_features import LinearFeatures, _ridge
@@ -29,6 +29,15 @@ def series_of(count, seed=0):
         swing = torch.arange(length).mul(1.3).sin() if place % 2 else torch.zeros(length)
         noise = torch.randn(length, generator=drawn)
         pairs.append(((swing + 0.5 * noise)[:, None], ("no", "yes")[place % 2]))
+    return pairs
+
+
+def recordings_of(count, seed=0):
+    """Sounds of noise; those with "late" are loud at their end, the others at their beginning."""
+    drawn, pairs = torch.Generator().manual_seed(seed), []
+    for place in range(count):
+        samples = torch.randn(1, 4000 + 100 * place, generator=drawn) * torch.linspace(0.01, 0.5, 4000 + 100 * place)
+        pairs.append((Sound(samples if place % 2 else samples.flip(1), 8000), ("early", "late")[place % 2]))
     return pairs
 
 
@@ -277,6 +286,24 @@ class TestInAModel:
         assert model.network.whole is None
         linear = model.network.linear(model.encode([each for each, _ in pairs]))
         assert model.target.score(linear, model.target.tensor([to for _, to in pairs])) < 0.3
+
+    def test_recordings(self):
+        """It is fitted to recordings as they are, though training augments them; equal ones are left out together."""
+        pairs = recordings_of(24)
+        recipe = default_recipe(pairs, task="classifier")
+        assert recipe.input.linear
+        assert recipe.input.noise_snr is not None  # training augments
+        recipe = dataclasses.replace(recipe, width=8, hidden=8, heads=2, layers=1, epochs=1, learning_rate=1e-9)
+        model = train(pairs, pairs, recipe=recipe, progress="none")
+        assert model.evaluate(recordings_of(24, seed=1)).score == 1.0
+        source, encoder = recipe.input, model.encoder
+        kept = [source.training_item(encoder, each) for each, _ in pairs]
+        keys = {source.linear_key(encoder, each) for each in [*kept, *kept]}
+        assert len(keys) == len(pairs)
+        inputs = source.linear_inputs(encoder, kept)
+        for each, (sound, _) in zip(inputs, pairs, strict=True):
+            assert torch.equal(each.vectors[0], source.item(encoder, sound))
+            assert torch.equal(each.whole[0], item_statistics(each.vectors[0]))
 
     def test_the_default_has_one_for_series_with_labels_and_a_tagger_can_have_none(self):
         pairs = series_of(20)

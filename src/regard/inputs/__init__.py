@@ -21,6 +21,7 @@ if typing.TYPE_CHECKING:
         social_graph,
     )
     from regard.inputs.graph.whole import fingerprint, graph_counts
+    from regard.inputs.item_statistics import item_statistics
     from regard.inputs.patches import PictureVectors
     from regard.inputs.picture import CHANNELS, picture_size, read_picture
     from regard.inputs.sound.sound import Sound, read_sound, resample, wav, write_sound
@@ -99,6 +100,7 @@ __all__ = [
     "graph_files",
     "is_graph_folder",
     "is_spaced",
+    "item_statistics",
     "longest_match",
     "molecule",
     "pad_labels",
@@ -135,6 +137,7 @@ lazy.export(
         "graph.profile_tables": "read_profiles",
         "graph.social_graph": "from_networkx graph_files is_graph_folder read_edge_list read_social_graph social_graph",
         "graph.whole": "fingerprint graph_counts",
+        "item_statistics": "item_statistics",
         "patches": "PictureVectors",
         "picture": "CHANNELS picture_size read_picture",
         "sound.sound": "Sound read_sound resample wav write_sound",

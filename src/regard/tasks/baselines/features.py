@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
 from regard.extras import require
-from regard.inputs import PictureVectors
+from regard.inputs import PictureVectors, item_statistics
 from regard.tasks.sources.texts import mostly_unspaced
 
 __all__ = ["ItemStatistics", "Pixels", "SimpleFeatures", "TextFeatures", "as_text"]
@@ -119,13 +120,11 @@ class ItemStatistics(SimpleFeatures):
         return self.transform(sources)
 
     def transform(self, sources: Sequence[Any]) -> Any:
-        return np.stack([self._of(np.asarray(self._kind.simple_items(self._encoder, source))) for source in sources])
+        return np.stack([self._of(self._kind.simple_items(self._encoder, source)) for source in sources])
 
     @staticmethod
     def _of(items: Any) -> Any:
-        items = items if len(items) else np.zeros((1, *items.shape[1:]), items.dtype)
-        quarters = [part.mean(0) if len(part) else items.mean(0) for part in np.array_split(items, 4)]
-        return np.concatenate([items.mean(0), items.std(0), items.min(0), items.max(0), *quarters])
+        return item_statistics(torch.as_tensor(items).float()).numpy()
 
 
 class Pixels(SimpleFeatures):

@@ -55,7 +55,14 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "patience": 3,
     },
     "speech": {
-        "input": {"together": 4, "standardise": True, "stretch": 0.15, "frame_dropout": 0.15, "band_dropout": 10},
+        "input": {
+            "together": 4,
+            "standardise": True,
+            "stretch": 0.15,
+            "frame_dropout": 0.15,
+            "band_dropout": 10,
+            "linear": True,
+        },
     },
     "molecules": {"input": {"descriptors": True, "linear": True}},
     # A mean over neighbours can't count, so their number at each distance and the counts of the whole are read, too.

@@ -1,8 +1,8 @@
 """Recordings: frames of 25 ms every 10 ms, as filter banks, cepstra or samples."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.datasets import PICTURES, SOUNDS
 from regard.errors import ArgumentError, MissingExtraError
-from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, read_sound, resample
+from regard.inputs import FEATURES, Batch, Sound, SpeechFrames, Standardise, item_statistics, read_sound, resample
 from regard.inputs.saved import Saved
 from regard.inputs.sound.sound_augmentation import (
     with_random_clipping,
@@ -28,6 +28,7 @@ from regard.tasks.targets import Regression
 
 if TYPE_CHECKING:
     from regard.inspection import DrawnSound
+    from regard.tasks.linear_part import LinearPart
 
 __all__ = ["Speech", "SpeechEmbedding", "SpeechEncoder"]
 
@@ -166,6 +167,9 @@ class Speech(Source):
             0: no filter.
         clip_db: augmentation: clips half of the recordings, up to this many dB below their loudest sample. 0: none.
         vtlp: augmentation: warps the frequencies by up to this fraction (vocal tract length perturbation). 0: none.
+        linear: of a classifier: whether a linear model stands beside the network (`tasks.linear_features`), of the mean
+            of the items and of `inputs.item_statistics`. It is fitted to the recordings as they are, without
+            augmentation.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -209,6 +213,7 @@ class Speech(Source):
     clip_db: float = real(0.0, 0.0, 60.0)
     vtlp: float = fraction(0.0)
     speed: float = fraction(0.0)
+    linear: bool = boolean(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -257,9 +262,9 @@ class Speech(Source):
         return _Recording(Sound(samples, self.rate), len(one) + len(other))
 
     def batch(self, encoder: SpeechEncoder, items: Sequence[Any]) -> Batch:
-        return super().batch(
-            encoder, [self._augmented(encoder, item) if isinstance(item, _Recording) else item for item in items]
-        )
+        items = [self._augmented(encoder, item) if isinstance(item, _Recording) else item for item in items]
+        batch = super().batch(encoder, items)
+        return replace(batch, whole=torch.stack([*map(item_statistics, items)])) if self.linear else batch
 
     def _augmented(self, encoder: SpeechEncoder, kept: "_Recording") -> Float[Tensor, "item width"]:
         """Augment a recording at random, and encode it."""
@@ -297,6 +302,25 @@ class Speech(Source):
             band_dropout=self.band_dropout,
             stretch=self.stretch,
         )
+
+    def linear_part(self, encoder: SpeechEncoder, outputs: int) -> "LinearPart | None":
+        if not self.linear:
+            return None
+        from regard.tasks.linear_features import LinearFeatures
+
+        size = self.together * encoder.frames.width
+        return LinearFeatures(size, len(item_statistics(torch.zeros(0, size))), outputs)
+
+    def linear_inputs(self, encoder: SpeechEncoder, items: Sequence[Any]) -> Iterator[Batch]:
+        # Of a few dozen recordings, augmented ones tell less; the network learns from those.
+        return (self.batch(encoder, [self._plain(encoder, item)]) for item in items)
+
+    def linear_key(self, encoder: SpeechEncoder, item: Any) -> Hashable:
+        return super().linear_key(encoder, self._plain(encoder, item))
+
+    def _plain(self, encoder: SpeechEncoder, item: Any) -> Float[Tensor, "item width"]:
+        """The items of a recording without augmentation."""
+        return self._together(encoder.vectors(item.sound)) if isinstance(item, _Recording) else item
 
     def names(self, encoder: SpeechEncoder, source: Any) -> list[str]:
         step = 0.01 * self.together
