@@ -227,7 +227,8 @@ def test_an_approximated_model_says_what_to_use_instead(see, tmp_path):
     assert (code, out) == (2, "")
     assert "is approximated by LinearAttention" in err
     assert err.endswith(
-        "Train with approximation 'none' to see weights. To see its prediction alone, use regard predict.\n"
+        "Train with approximation 'none' to see weights. To see its prediction alone, use regard predict; to train a "
+        "model that attends, use regard train with --no-search or with a recipe.\n"
     )
 
 

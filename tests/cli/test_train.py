@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import re
@@ -7,9 +8,9 @@ from unittest import mock
 import pytest
 
 from regard.cli.main import main
-from regard.datasets import DATASETS, SPLITS, read_graph_folder
+from regard.datasets import DATASETS, SPLITS, read_graph_folder, read_treebank
 from regard.errors import RegardError
-from regard.tasks import NAMED_RECIPES, Experiment, bundled, load
+from regard.tasks import NAMED_RECIPES, Experiment, bundled, default_recipe, load
 from regard.tasks.readers import find_reader
 from regard.tasks.training.loop import Loop
 
@@ -325,7 +326,20 @@ def test_help_teaches(capsys):
 
 
 @pytest.mark.usefixtures("one_epoch")
-def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treebank, capsys):
+def test_a_treebank_of_few_words_gets_the_default_with_a_linear_part(words, treebank, capsys):
+    start, out = words
+    usual = [word for word in start if word not in ("--recipe", start[5])]
+    assert main(usual) == 0
+    recipe = load(out).recipe
+    assert recipe.input.linear
+    usually = default_recipe(read_treebank(treebank / "toy-train.conllu"), task="tagger")
+    assert recipe == dataclasses.replace(usually, epochs=1)
+    assert "auxiliary" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("one_epoch")
+def test_a_treebank_of_many_words_is_learned_with_other_labels_that_it_has(words, treebank, capsys, monkeypatch):
+    monkeypatch.setattr("regard.tasks.tagger._MOST_WORDS", 0)
     start, out = words
     path = treebank / "toy-train.conllu"
     path.write_text(re.sub(r"\tx[A-Z]+\t", "\t_\t", path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -336,7 +350,8 @@ def test_a_treebank_without_the_recipes_help_is_trained_without_it(words, treeba
 
 
 @pytest.mark.usefixtures("one_epoch")
-def test_one_word_without_xpos_is_not_called_a_column_without_it(words, treebank, capsys):
+def test_one_word_without_xpos_is_not_called_a_column_without_it(words, treebank, capsys, monkeypatch):
+    monkeypatch.setattr("regard.tasks.tagger._MOST_WORDS", 0)
     start, _ = words
     path = treebank / "toy-train.conllu"
     path.write_text(path.read_text(encoding="utf-8").replace("\txPRON\t", "\t_\t", 1), encoding="utf-8")

@@ -137,8 +137,19 @@ class TestTraining:
         train(seeing, seeing[:8], recipe=recipe, search=True, progress="lines")
         said = capsys.readouterr().err
         assert "Networks to choose from: default, seeing." in said
-        assert "(--no-search)" in said
+        assert "--no-search (from Python, search=False) takes the default." in said
         assert "The network: " in said
+
+    def test_it_says_that_the_network_it_takes_has_no_attention(self, seeing, monkeypatch, capsys):
+        blind = dataclasses.replace(BLIND, network="attention", learning_rate=1e-9, epochs=3)
+        beside = {"convolution": {"network": "convolution", "learning_rate": 0.03}}
+        monkeypatch.setattr(type(TASKS["tagger"]), "candidates", lambda _, recipe: beside)
+        train(seeing, seeing[:8], recipe=blind, search=True, progress="lines")
+        assert "The network: convolution, which has no attention to show. --no-search" in capsys.readouterr().err
+
+    def test_beside_a_linear_part_a_default_tagger_has_no_candidate(self):
+        assert list(candidate_recipes(default_recipe(PAIRS))) == ["default"]
+        assert len(candidate_recipes(Recipe())) == 2
 
     def test_a_resumed_run_keeps_its_network_and_its_record(self, seeing, tmp_path, monkeypatch):
         recipe, out = dataclasses.replace(BLIND, epochs=4), tmp_path / "run"

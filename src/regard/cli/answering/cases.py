@@ -89,4 +89,7 @@ def check_attends(record: Record) -> None:
     if not record.layers and record.pooling is None:
         why = "" if record.seen is None else record.seen.nothing
         told = f"`MODEL` must attend to its {plural(record.noun)}, but {record.model} doesn't. {why}".strip()
-        raise ArgumentError(f"{told} To see its prediction alone, use regard predict.")
+        raise ArgumentError(
+            f"{told} To see its prediction alone, use regard predict; to train a model that attends, use regard train "
+            "with --no-search or with a recipe."
+        )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from regard.datasets import SPLITS, Dataset, DataSource, read, read_graph_folder, read_treebank
 from regard.errors import ArgumentError, UnknownNameError
 from regard.inputs import Graph, is_graph_folder
-from regard.tasks.defaults import inputs_of, inputs_of_modality, sized, task_of
+from regard.tasks.defaults import inputs_of, inputs_of_modality, task_of
 from regard.tasks.examples import as_pairs, digest_pairs
 from regard.tasks.named_recipes import RECIPES
 from regard.tasks.readers.reader import SplitsReader
@@ -17,6 +17,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS
 from regard.tasks.task import Task
+from regard.tasks.training.pairs_data import auxiliary_weights
 
 __all__ = ["DatasetReader", "OwnFilesReader", "TreebankReader"]
 
@@ -109,7 +110,13 @@ class TreebankReader(SplitsReader):
         return super().about() | {"files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}}
 
     def _default_recipe(self, examples: list[Any], asked: str | None) -> Recipe:
-        return sized(RECIPES["english-pos"], as_pairs(examples))
+        recipe = super()._default_recipe(examples, asked)
+        if recipe.input.linear:
+            return recipe
+        # Without a linear part a network is better that learns other labels, too; beside one it is slightly worse.
+        beside = auxiliary_weights(RECIPES["english-pos"])
+        known = {name: weight for name, weight in beside.items() if name in self.source.labels and name != self.label}
+        return dataclasses.replace(recipe, task=dataclasses.replace(recipe.task, auxiliary=known))
 
 
 class OwnFilesReader(SplitsReader):

@@ -123,7 +123,9 @@ class _Tagger(Task):
         return ItemBaseline(partial(model.recipe.input.simple_items, model.encoder), model.target)
 
     def candidates(self, recipe: Any) -> Mapping[str, Mapping[str, Any]]:
-        return _CANDIDATES.get(recipe.input.kind, {})
+        # Beside a linear part it is no better, and it has no attention to show.
+        beside_linear = getattr(recipe.input, "linear", False)
+        return {} if beside_linear else _CANDIDATES.get(recipe.input.kind, {})
 
     def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
         return {"input": _linear_settings(pairs)} if source == "words" else {}

@@ -18,6 +18,9 @@ from regard.tasks.training.search import plan_rounds, search
 __all__ = ["Choices", "Trial"]
 
 
+_TAKES_DEFAULT = "--no-search (from Python, search=False) takes the default"
+
+
 class Trial(Protocol):
     """Trains by a recipe on some of the examples, in silence; returns the log, in which others are dev."""
 
@@ -76,7 +79,7 @@ class Choices:
         takes = clock(sum(each.seconds for each in rounds))
         self.show.note(
             f"Networks to choose from: {', '.join(candidates)}. Trying them on parts of the training examples takes "
-            f"about {takes}; `search=False` (--no-search) takes the default."
+            f"about {takes}. {_TAKES_DEFAULT}."
         )
 
         def loss_of(name: str, tried: Recipe, train: Sequence[Any], judged: Sequence[Any]) -> float:
@@ -92,7 +95,8 @@ class Choices:
             return loss
 
         found = search(candidates, rounds, examples, loss_of)
-        self.show.note(f"The network: {found.chosen}.")
+        attends = "" if found.recipe.architecture.attends else f", which has no attention to show. {_TAKES_DEFAULT}"
+        self.show.note(f"The network: {found.chosen}{attends}.")
         return found.recipe, found.to_json()
 
     def epoch(self, recipe: Recipe) -> Recipe:
