@@ -17,7 +17,8 @@ NAME is one of
   `approximations`: of those of attention,
 - `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
 - `kinds: NAME`, a table of the kinds of tasks or of sources, of docs/kind_tables.py,
-- `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py,
+- `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py; `defaults`, what a first training scores
+  beside the simple baseline, of docs/default_tables.py,
 - `arena`, the variants for long sequences, of docs/arena_tables.py,
 - `claims: table` and `claims: sections`, the lab's questions with their answers, of docs/claim_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
@@ -44,6 +45,7 @@ from unittest import mock
 
 import arena_tables
 import claim_tables
+import default_tables
 import headline_tables
 import kind_tables
 import note_tables
@@ -139,6 +141,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "notes": note_tables.table,
     "kinds": kind_tables.table,
     "tasks": task_tables.table,
+    "defaults": lambda _: default_tables.table(),
     "calibration": lambda _: task_tables.calibration(),
     "arena": lambda _: arena_tables.table(),
     "claims": lambda which: {"table": claim_tables.table, "sections": claim_tables.sections}[which](),

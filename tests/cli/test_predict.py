@@ -313,6 +313,30 @@ def test_lines_before_a_broken_one_are_answered(predict, tmp_path, broken):
     assert err.startswith("regard: list.txt, line 3: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "told"),
+    [
+        ("own.conllu", "tagger", "regard evaluate MODEL --data FILE"),
+        ("own.ts", "vectors", "Leave -f out: regard predict MODEL own.ts"),
+        ("own.csv", "vectors", "leave -f out: regard predict vectors own.csv"),
+        ("own.wav", "speech", "Leave -f out"),
+    ],
+)
+def test_a_source_itself_is_no_list_of_sources(predict, tmp_path, name, kind, told):
+    (tmp_path / name).write_text("1,2,3\n4,5,6\n", encoding="utf-8")
+    code, out, err = predict(kind, "-f", name)
+    assert (code, out) == (1, "")
+    assert told in " ".join(err.split())
+
+
+def test_a_table_of_the_names_of_files_is_a_list(predict, tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(3, dtype=np.float32))
+    (tmp_path / "list.csv").write_text("path\na.npy\n", encoding="utf-8")
+    code, out, _ = predict("vectors", "-f", "list.csv")
+    assert code == 0
+    assert "a.npy" in out
+
+
 def test_a_list_that_is_not_there(predict, tmp_path):
     assert predict("words", "-f", "missing.txt")[::2] == (1, "regard: missing.txt: No such file or directory.\n")
     assert predict("words", "-f", ".")[::2] == (1, "regard: .: Is a directory.\n")

@@ -270,10 +270,16 @@ def test_long_work_is_announced_and_the_verdict_says_which_is_better():
     assert len(said) == 1
     dev = fitted.evaluations["dev"]
     assert fitted.verdict(dev).endswith(" on dev. The model is as good.")
-    worse = fitted.verdict(dataclasses.replace(dev, score=0.5))
+    worse = fitted.verdict(dataclasses.replace(dev, score=0.5, interval=(0.3, 0.7)))
     assert worse.endswith("It is better than the model, which has 50.00 %: `regard compare` tries other recipes.")
     low = dataclasses.replace(fitted, evaluations={"dev": dataclasses.replace(dev, score=0.25)})
     assert low.verdict(dev).endswith("accuracy 25.00 % on dev. The model is better: 100.00 %.")
+    unsure = dataclasses.replace(dev, interval=(0.2, 1.0))
+    assert low.verdict(unsure).endswith("100.00 %. On 8 examples, so small a difference may be chance.")
+    assert low.verdict(dataclasses.replace(unsure, sources=1)).endswith(
+        "On 1 example, so small a difference may be chance."
+    )
+    assert low.verdict(dataclasses.replace(dev, interval=(0.3, 1.0))).endswith("The model is better: 100.00 %.")
 
 
 def test_rules_of_affixes_read_what_stands_beside_the_stem():

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from regard.cli.answering.reading import Line, is_chinese
 from regard.cli.arguments.trusted import load
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, DataError
 
 __all__ = [
+    "check_lists",
     "check_readable",
     "check_script",
     "describe_model",
@@ -30,6 +32,25 @@ def check_readable(model: Any, name: str) -> None:
         )
     if (why := model.recipe.input.why_no_argument(model.encoder)) is not None:
         raise ArgumentError(f"`MODEL` must read texts, files or folders, but {name} {why}: {_instead(model)}.")
+
+
+def check_lists(model: Any, file: str) -> None:
+    """Refuse a table that is itself what a model for files reads, where a list of such files is asked for.
+
+    Raises:
+        DataError: it is.
+    """
+    if model.recipe.input.argument != "file" or Path(file).suffix.lower() not in (".csv", ".tsv"):
+        return
+    from regard.datasets import has_source_column
+    from regard.inputs.encodings import encoding_of
+
+    if not has_source_column(file, encoding=encoding_of(file)):
+        raise DataError(
+            f"it has no column called path, with the names of files. If it is a source itself, leave -f out: regard "
+            f"predict {model.name} {file}. If a column names files, say which: --column path=NAME.",
+            path=file,
+        )
 
 
 def check_script(model: Any, script: str | None) -> None:

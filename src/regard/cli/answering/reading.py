@@ -100,6 +100,7 @@ def read_sources(
     Raises:
         RegardError: as `read_file` and `datasets.read_sources`.
     """
+    _check_lists_sources(path)
     table = re.search(r"\.(csv|tsv|jsonl)(\.gz)?$", path, re.IGNORECASE) is not None
     if columns is None and not (table and os.path.isfile(path)):
         yield from read_file(path, problem, encoding)
@@ -130,6 +131,26 @@ def read_sources(
         yield Line(text, line)
     if not some:
         raise DataError("there is nothing to predict for: no row has a source.", path=path)
+
+
+def _check_lists_sources(path: str) -> None:
+    """Refuse a file that by its name holds something else than a source, or the name of one, on each line.
+
+    Raises:
+        DataError: it does.
+    """
+    if re.search(r"\.(conllu|conll)(\.gz)?$", path, re.IGNORECASE):
+        raise DataError(
+            "its lines are words with labels. For -f, write one sentence on each line; to compare with its labels, use "
+            "regard evaluate MODEL --data FILE.",
+            path=path,
+        )
+    if re.search(r"\.(ts|npy|npz|wav|flac|ogg|mp3|aiff?|png|jpe?g|gif|bmp|tiff?|webp)$", path, re.IGNORECASE):
+        raise DataError(
+            f"it is a source itself, and has no source or name of one on each line. Leave -f out: regard predict MODEL "
+            f"{path}",
+            path=path,
+        )
 
 
 def read_lines(

@@ -81,7 +81,9 @@ class FittedBaseline:
         )
 
     def verdict(self, model: Evaluation) -> str:
-        """Two sentences: its scores, and which is better on dev, it or the model.
+        """Its scores, which is better on dev, it or the model, and whether the difference may be chance.
+
+        It may if its score lies within the 95 % interval of the model's.
 
         Example:
             >>> from regard.tasks.judging.measure import ACCURACY
@@ -91,10 +93,15 @@ class FittedBaseline:
         """
         said, own = self.describe(), self.measure.format(model.score)
         if self.measure.better(self.score, than=model.score):
-            return f"{said} It is better than the model, which has {own}: `regard compare` tries other recipes."
-        if self.measure.better(model.score, than=self.score):
-            return f"{said} The model is better: {own}."
-        return f"{said} The model is as good."
+            said += f" It is better than the model, which has {own}: `regard compare` tries other recipes."
+        elif self.measure.better(model.score, than=self.score):
+            said += f" The model is better: {own}."
+        else:
+            return f"{said} The model is as good."
+        if model.interval is None or not model.interval[0] <= self.score <= model.interval[1]:
+            return said
+        judged = "1 example" if (count := model.sources or model.examples) == 1 else f"{count:,} examples"
+        return f"{said} On {judged}, so small a difference may be chance."
 
     def to_json(self) -> dict[str, Any]:
         """What the card says of it, as plain values."""
