@@ -19,6 +19,8 @@ FORMS = [
     ("# sent_id = 1\n1-2\tIsaw" + "\t_" * 8 + "\n" + WORDS, TextFormat(".conllu")),
     # Most rows are whole: the broken one is told by its line.
     ("text,label\na,good\nb\nc,bad\n", TextFormat(".csv", ",")),
+    # The 50th line, with which the examined ones end, also stands in the first sentence.
+    ("I PRON\nsaw VERB\n\n" * 40, TextFormat(".conll", " ")),
     ("", None),
     ("text,label\n", None),
     ("The room was clean.\nThe bed, too, was fine.\n", None),

@@ -184,10 +184,11 @@ def is_columns(lines: list[str]) -> bool:
         lines: the first lines of a file, with the empty ones.
     """
     layout = _layout(lines)
-    texts = [line for line in lines if line.strip()]
-    if layout is None or not any(not line.strip() for line in lines[lines.index(texts[0]) : lines.index(texts[-1])]):
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    # Without an empty line between the first and the last, the places of the others are consecutive.
+    if layout is None or filled[-1] - filled[0] < len(filled):
         return False
-    rows = [layout.split(line) for line in texts if not _is_comment(line, layout)]
+    rows = [layout.split(lines[place]) for place in filled if not _is_comment(lines[place], layout)]
     last = {row[-1] for row in rows}
     # A text with spaces in it is a cell of a table, and no word.
     words = all(len(row) == layout.columns and " " not in row[layout.word] for row in rows)
