@@ -9,7 +9,7 @@ from regard.datasets import check
 from regard.datasets.example import Example
 from regard.datasets.formats.columns import Columns
 from regard.datasets.formats.tables import has_source_column, read_sources, read_table
-from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.errors import ArgumentError, DataError, GuessedColumns, UnknownNameError
 
 ANSWERS = Columns("smiles", ("a", "b"), source_type="smiles", target_type="labels")
 
@@ -92,6 +92,15 @@ def test_quotes_are_of_csv_alone(tmp_path):
         Example("d", "no"),
     ]
     assert read(tmp_path, 'text\tlabel\n"a\tyes\n', name="a.tsv") == [Example('"a', "yes")]
+
+
+def test_rows_between_two_stray_quotes_are_told(tmp_path):
+    rows = "".join(f"good {number},yes\n" for number in range(3))
+    with pytest.warns(GuessedColumns, match="a.csv, line 3: one cell goes on over 5 lines, which could be rows. Is a"):
+        found = read(tmp_path, f'text,label\nbad,no\n"awful,no\n{rows}dull",no\n')
+    assert len(found) == 2
+    # Paragraphs of a text are no rows.
+    assert len(read(tmp_path, 'text,label\n"I saw.\nYou, too.\n\nThey saw, too.\nWe did.\nI left.",no\n')) == 1
 
 
 def test_windows_files_are_read(tmp_path):

@@ -14,6 +14,7 @@ from regard.datasets.example import Example
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.datasets.formats.columns import HEADER, SOURCE_TYPES, ColumnNames, Columns, check_column_names, find_file
 from regard.datasets.formats.headers import is_medium, is_unlike_data, looks_like_names, names_for_data
+from regard.datasets.formats.quotation_marks import lines_with_rows
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError, GuessedColumns
 from regard.inputs.encodings import UTF8, encoding_of
@@ -227,8 +228,17 @@ def _rows(
     reader = csv.reader(lines(), strict=True, **table.form)
     header: list[str] | None = None
     line = 1
+    told = False
     try:
         for row in reader:
+            if not told and (height := lines_with_rows(row, table.delimiter)):
+                told = True
+                warnings.warn(
+                    f"{path}, line {line}: one cell goes on over {height} lines, which could be rows. Is a quotation "
+                    "mark missing, or one too many?",
+                    GuessedColumns,
+                    stacklevel=2,
+                )
             if wrong_lines:
                 # A header that isn't UTF-8 may lack the name of a column, so it can't be skipped.
                 for wrong in wrong_lines:
