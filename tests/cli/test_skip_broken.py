@@ -99,7 +99,7 @@ def test_what_has_no_line_is_an_error_all_the_same(folder, tmp_path, capsys):
     (tmp_path / "quote.csv").write_text('text,label\na,b\n"a,b\n', "utf-8")
     for name, said in [
         ("none.csv", "it holds no examples"),
-        ("quote.csv", "line 3: the row that begins here isn't CSV"),
+        ("quote.csv", "line 3: a quotation mark in the row that begins"),
     ]:
         assert main(evaluate(folder, tmp_path / name, "--skip-broken", tmp_path / "list.jsonl")) == 1
         told = capsys.readouterr().err

@@ -106,7 +106,11 @@ def test_own_names_of_all_columns_may_be_chosen_from(written):
         (b"clean,good\nd\xefrty,bad\n", ["text", "label"], "line 2: byte 2 of the line"),
         (b"cl\xe9an,good\ndirty,bad\n", ["text", "label"], "line 1: byte 3 of the line"),
         ("clean,good\n\0,bad\n", ["text", "label"], "line 2: it holds a zero byte"),
-        ('clean,good\n"dirty,bad\n', ["text", "label"], "line 2: the row that begins here isn't CSV"),
+        (
+            'clean,good\n"dirty,bad\n',
+            ["text", "label"],
+            "line 2: a quotation mark in the row that begins here is never closed",
+        ),
         ("a,b\rc,d\r", ["text", "label"], "line 1: a carriage return alone doesn't end a line"),
     ],
 )

@@ -120,7 +120,12 @@ def test_several_labels_may_be_missing(tmp_path):
 
 BROKEN = {
     "a column too many": ("text,label\na,b\na,b,c\n", None, 3, "a row must have 2 columns, as the header, but has 3."),
-    "a quote never closed": ('text,label\na,b\n"a,b\nc,d\n', None, 3, "the row that begins here isn't CSV ("),
+    "a quote never closed": (
+        'text,label\na,b\n"a,b\nc,d\n',
+        None,
+        3,
+        "a quotation mark in the row that begins here is never closed",
+    ),
     "a quote in the middle": ('text,label\n"a"x,b\n', None, 2, "the row that begins here isn't CSV ("),
     "behind a long row": ('text,label\n"a\nb",c\nd\n', None, 4, "a row must have 2 columns, as the header, but has 1."),
     "no label": ("text,label\na, \n", None, 2, "the column `label` is empty."),

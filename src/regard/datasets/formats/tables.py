@@ -276,7 +276,9 @@ def _rows(
             wrong = "a carriage return alone doesn't end a line. Save the table with the line ends of Windows or Unix."
             raise DataError(wrong, path=path, line=line) from error
         # An unclosed quote extends to the end of the file, so the line where it was opened is reported.
-        raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
+        unclosed = "a quotation mark in the row that begins here is never closed. Close or remove it."
+        wrong = unclosed if "end of data" in str(error) else f"the row that begins here isn't CSV ({error})."
+        raise DataError(wrong, path=path, line=line) from error
     if header is None:
         empty = "it is empty." if names is not None else "it is empty; its first line must name the columns."
         raise DataError(empty, path=path)
