@@ -76,6 +76,7 @@ def test_check_says_what_there_is_at_every_width(capfd, folder, more):
         assert part in words
     assert "2 of test are also in train" in words
     assert "that repeat an earlier one of their split: 1 in test" in words
+    assert "Labels in train: PRON 1, VERB 1, INTJ 1. Labels in test: PRON 2, VERB 2, INTJ 1." in words
     if "--width" in more and "--color" not in more:
         assert max(map(len, out.splitlines())) <= int(more[more.index("--width") + 1])
     assert ("\x1b" in out) == ("--color" in more)

@@ -128,6 +128,7 @@ BROKEN = {
     ),
     "a quote in the middle": ('text,label\n"a"x,b\n', None, 2, "the row that begins here isn't CSV ("),
     "behind a long row": ('text,label\n"a\nb",c\nd\n', None, 4, "a row must have 2 columns, as the header, but has 1."),
+    "a missing label": ("text,label\nnan,x\na,NaN\n", None, 3, "the column `label` is empty: NaN stands"),
     "no label": ("text,label\na, \n", None, 2, "the column `label` is empty."),
     "two columns": ("text,text,label\n", None, 1, "two columns are called 'text'."),
     "semicolons": (

@@ -23,12 +23,13 @@ from regard.cli.arguments.options import (
 )
 
 if TYPE_CHECKING:
-    from regard.datasets import Progress, Report
+    from regard.datasets import Progress, Report, SplitReport
     from regard.page import Block
 
 __all__ = ["app"]
 
 _MOST_SHOWN = 20  # problems as text; --format json has them all
+_MOST_LABELS = 10  # of a split, to be listed
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -193,6 +194,7 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     columns = ("split", "sentences", "words", "labels", "unknown words") if words else ("split", "examples", targets)
     aligned: Any = ("left", *["right"] * (len(columns) - 1))
     blocks: list[Block] = [Table(columns, rows, aligned)]
+    blocks += [Prose(said) for said in map(_labels, report.splits) if said]
     if any(split.out_of_vocabulary is not None for split in report.splits):
         blocks.append(Prose("Unknown words: the share of a split's words that don't occur in train."))
     shared = [
@@ -210,6 +212,14 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     if len(report.problems) > _MOST_SHOWN:
         problems.append(Prose(f"And {len(report.problems) - _MOST_SHOWN:,} more; --format json has them."))
     return (*blocks, Heading(f"Problems: {len(report.problems):,}"), *problems)
+
+
+def _labels(split: "SplitReport") -> str | None:
+    """The labels of a split with their counts, if there are few."""
+    if not 0 < len(split.labels) <= _MOST_LABELS:
+        return None
+    counts = ", ".join(f"{label:.60} {count:,}" for label, count in split.labels.items())
+    return f"Labels{'' if split.split == 'all' else f' in {split.split}'}: {counts}."
 
 
 def _as_json(report: "Report") -> dict[str, object]:

@@ -23,6 +23,7 @@ __all__ = [
     "ColumnNames",
     "Columns",
     "check_column_names",
+    "checked_label",
     "find_file",
 ]
 
@@ -41,6 +42,8 @@ SOURCE_TYPES = ("text", "path", "smiles")
 TARGET_TYPES = ("label", "number", "labels", "text", "sound")
 """The types of targets in a table: a label, a number, a 1 or 0 for each of several questions, a text, or the path of a
 recording (relative to the table's folder)."""
+
+_NO_LABEL = ("NaN", "nan")
 
 _USUAL = {"label": "label", "number": "number", "target": "text", "sound": "sound"}
 # "labels" is no standard name, because several questions need several columns.
@@ -212,14 +215,36 @@ class Columns:
         elif self.target_type == "sound":
             target = _file(row, self.target, folder)
         else:
-            # Otherwise " yes" and "yes" would be different classes.
-            target = _text(row, self.target).strip()
+            target = checked_label(_text(row, self.target), f"the column `{self.target}`")
         group = None if self.group is None else _text(row, self.group).strip()
         if self.source_type == "smiles":
             # Computed even if the group is given, so that an invalid molecule is reported with its line.
             computed = _scaffold(source)
             group = computed if group is None else group
         return Example(source, target, group)
+
+
+def checked_label(cell: str, column: str) -> str:
+    """The label in a cell, without spaces around it: " yes" and "yes" are one class.
+
+    Args:
+        cell: the cell.
+        column: the column, for messages.
+
+    Raises:
+        ValueError: it is empty, or NaN, which pandas writes for what is missing.
+
+    Example:
+        >>> checked_label("NaN", "the column `label`")
+        Traceback (most recent call last):
+        ValueError: the column `label` is empty: NaN stands for none. Write another word if it is a label.
+    """
+    label = cell.strip()
+    if not label:
+        raise ValueError(f"{column} is empty")
+    if label in _NO_LABEL:
+        raise ValueError(f"{column} is empty: {label} stands for none. Write another word if it is a label.")
+    return label
 
 
 # Cached, because each split of a data set reads the whole table, and scaffolds are slow to compute.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.datasets.example import Example
-from regard.datasets.formats.columns import ColumnNames
+from regard.datasets.formats.columns import ColumnNames, checked_label
 from regard.datasets.formats.series_layout import SeriesLayout, find_series, is_missing
 from regard.datasets.formats.tables import file_format, file_suffix
 from regard.datasets.formats.text_formats import detect_format
@@ -95,7 +95,7 @@ class SeriesTable:
                     raise ValueError("the row has no numbers")
                 yield f"line {line}", [[self._number(cell, place)] for place, cell in cells], self._target(row)
             except ValueError as error:
-                on_error(DataError(f"{error}.", path=self.path, line=line))
+                on_error(DataError(f"{str(error).removesuffix('.')}.", path=self.path, line=line))
 
     def _joined(self, on_error: ErrorHandler) -> Iterator[tuple[str, list[list[float]], Any]]:
         series: dict[str, list[list[float]]] = {}
@@ -110,7 +110,7 @@ class SeriesTable:
                         f"the series {name!r:.60} has the label {targets[name]!r:.60}, but here {target!r:.60}"
                     )
             except ValueError as error:
-                on_error(DataError(f"{error}.", path=self.path, line=line))
+                on_error(DataError(f"{str(error).removesuffix('.')}.", path=self.path, line=line))
                 continue
             series.setdefault(name, []).append(vector)
         for name, vectors in series.items():
@@ -128,9 +128,7 @@ class SeriesTable:
     def _target(self, row: list[str]) -> Any:
         if self.layout.label is None:
             return None
-        cell, name = row[self.layout.label].strip(), self.layout.name(self.layout.label)
-        if not cell:
-            raise ValueError(f"{name} is empty")
+        cell = checked_label(row[self.layout.label], self.layout.name(self.layout.label))
         if self.layout.is_number:
             return self._number(cell, self.layout.label)
         # The UCR archive writes class 1 as 1 or as 1.0000000e+00.
