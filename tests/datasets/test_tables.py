@@ -24,9 +24,9 @@ def test_columns_with_usual_names_are_found(tmp_path):
     assert read(tmp_path, "label,text\nyes,good\n") == [Example("good", "yes")]
     assert read(tmp_path, "text,number,other\ngood,-1.5e1,x\n") == [Example("good", -15.0)]
     assert read(tmp_path, "text\ttarget\ngo\t走\n", name="a.tsv") == [Example("go", "走")]
-    assert read(tmp_path, '{"text": "go", "label": 3}\n\n{"label": true, "text": ""}\n', name="a.jsonl") == [
+    assert read(tmp_path, '{"text": "go", "label": 3}\n\n{"label": true, "text": "no"}\n', name="a.jsonl") == [
         Example("go", "3"),
-        Example("", "true"),
+        Example("no", "true"),
     ]
     (tmp_path / "1.wav").touch()
     assert read(tmp_path, "path,label\n1.wav,cat\n") == [Example(tmp_path / "1.wav", "cat")]
@@ -129,6 +129,7 @@ BROKEN = {
     "a quote in the middle": ('text,label\n"a"x,b\n', None, 2, "the row that begins here isn't CSV ("),
     "behind a long row": ('text,label\n"a\nb",c\nd\n', None, 4, "a row must have 2 columns, as the header, but has 1."),
     "a missing label": ("text,label\nnan,x\na,NaN\n", None, 3, "the column `label` is empty: NaN stands"),
+    "no text": ("text,label\n ,b\n", None, 2, "the column `text` is empty."),
     "no label": ("text,label\na, \n", None, 2, "the column `label` is empty."),
     "two columns": ("text,text,label\n", None, 1, "two columns are called 'text'."),
     "semicolons": (

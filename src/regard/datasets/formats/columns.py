@@ -106,6 +106,7 @@ class Columns:
         target_type: the type of the target, one of `TARGET_TYPES`.
         group: the column of the group, whose examples must not be separated by a split; by default none, except that
             the group of a molecule is its scaffold.
+        may_be_empty: whether a source that is a text may be empty.
 
     Raises:
         ArgumentError: an unknown type, or several columns for one target.
@@ -120,6 +121,7 @@ class Columns:
     source_type: str = "text"
     target_type: str = "label"
     group: str | None = None
+    may_be_empty: bool = False
 
     def __post_init__(self) -> None:
         if self.source_type not in SOURCE_TYPES:
@@ -204,7 +206,7 @@ class Columns:
         if self.source_type == "path":
             source = _file(row, self.source, folder)
         else:
-            source = _text(row, self.source, may_be_empty=self.source_type == "text")
+            source = _text(row, self.source, may_be_empty=self.may_be_empty)
         target: Any
         if not isinstance(self.target, str):
             target = BinaryLabels((_yes_or_no(row, name) for name in self.target), self.target)

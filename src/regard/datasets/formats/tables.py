@@ -73,9 +73,9 @@ def read_table(
 
     A .csv file has a header, commas and double quotes; a .tsv file has a header, tabs, and no quoting: a quotation mark
     is an ordinary character. Columns without a name are skipped. A .jsonl file has an object in each line. Blank lines
-    are skipped. Only texts may be empty, and single ones of several labels, which are then None. Molecules must be
-    valid for RDKit. A file that isn't there is looked for in the folders beside the table, and in the one above it, and
-    its name may lack the suffix of sounds and pictures.
+    are skipped. Only a target that is a text may be empty, and single ones of several labels, which are then None.
+    Molecules must be valid for RDKit. A file that isn't there is looked for in the folders beside the table, and in the
+    one above it, and its name may lack the suffix of sounds and pictures.
 
     Args:
         path: the file; its suffix is .csv, .tsv or .jsonl (and .gz), or .txt if its content has one of these formats
