@@ -94,6 +94,15 @@ def test_a_file_of_broken_lines_alone_is_an_error(folder, tmp_path, capsys):
         dataclasses.replace(data, on_error=BrokenLines(str(tmp_path / "list.jsonl")).add).read("test")
 
 
+@pytest.mark.parametrize(("first", "lines"), [("", 6), ("t1,t2,t3,class\n", 6), ("1,2,x,up\n", 7)])
+def test_the_first_line_of_series_is_counted_unless_it_names_the_columns(tmp_path, capsys, first, lines):
+    (tmp_path / "series.csv").write_text(first + "1,2,3,up\n3,2,1,down\n" * 2 + "1,x,3,up\n2,1,2,down\n", "utf-8")
+    broken = BrokenLines(str(tmp_path / "list.jsonl"))
+    broken.add(DataError("it is broken.", path=tmp_path / "series.csv", line=6))
+    broken.write()
+    assert f"1 of {lines} lines is broken and was skipped" in capsys.readouterr().err
+
+
 def test_what_has_no_line_is_an_error_all_the_same(folder, tmp_path, capsys):
     (tmp_path / "none.csv").write_text("text,label\n", "utf-8")
     (tmp_path / "quote.csv").write_text('text,label\na,b\n"a,b\n', "utf-8")
