@@ -74,8 +74,8 @@ def test_duplicates_in_data_are_no_duplicate_names(written):
 def test_a_header_that_is_there_all_the_same_is_no_example(written):
     path = written("\ufefftext,label\r\nclean,good\r\n")
     assert read(path, columns={"header": ("text", "label")}) == [Example("clean", "good")]
-    # In another order it would be data.
-    assert len(read(path, columns={"header": ["label", "text"]})) == 2
+    path = written("id, text, label\n7,clean,good\n")
+    assert read(path, columns={"header": ("", "text", "label")}) == [Example("clean", "good")]
 
 
 def test_columns_without_a_name_are_not_read(written):
@@ -111,6 +111,12 @@ def test_own_names_of_all_columns_may_be_chosen_from(written):
             ["text", "label"],
             "line 2: a quotation mark in the row that begins here is never closed",
         ),
+        (
+            "text,label\nclean,good\n",
+            ["label", "text"],
+            "line 1: the first line names the columns itself (text, label), in another order than --columns. Leave",
+        ),
+        ("clean,good\ndirty\n", ["text", "label"], "line 2: a row must have 2 columns, as --columns names, but has 1."),
         ("a,b\rc,d\r", ["text", "label"], "line 1: a carriage return alone doesn't end a line"),
     ],
 )

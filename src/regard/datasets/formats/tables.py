@@ -4,7 +4,7 @@ import csv
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from regard.datasets.example import Example
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.datasets.formats.columns import HEADER, SOURCE_TYPES, ColumnNames, Columns, check_column_names, find_file
 from regard.datasets.formats.headers import is_medium, is_unlike_data, looks_like_names, names_for_data
-from regard.datasets.formats.quotation_marks import lines_with_rows
+from regard.datasets.formats.quotation_marks import warn_of_rows
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError, GuessedColumns
 from regard.inputs.encodings import UTF8, encoding_of
@@ -227,18 +227,12 @@ def _rows(
 
     reader = csv.reader(lines(), strict=True, **table.form)
     header: list[str] | None = None
+    source = "the header" if names is None else "--columns names"
     line = 1
     told = False
     try:
         for row in reader:
-            if not told and (height := lines_with_rows(row, table.delimiter)):
-                told = True
-                warnings.warn(
-                    f"{path}, line {line}: one cell goes on over {height} lines, which could be rows. Is a quotation "
-                    "mark missing, or one too many?",
-                    GuessedColumns,
-                    stacklevel=2,
-                )
+            told = told or warn_of_rows(row, table.delimiter, path, line)
             if wrong_lines:
                 # A header that isn't UTF-8 may lack the name of a column, so it can't be skipped.
                 for wrong in wrong_lines:
@@ -247,14 +241,15 @@ def _rows(
             elif header is None and row and names is not None:
                 header = _check_named(row, list(names), table, line)
                 # The table may have a header all the same.
-                if _is_header(row, header, targets, table):
+                other = _named(header, map(str.strip, row)) != _named(header, header)
+                if other and _is_header(row, header, targets, table):
                     warnings.warn(
                         f"{path}: the first line ({', '.join(row):.60}) seems to name the columns, and isn't read. If "
                         "it is data, put another line before it.",
                         GuessedColumns,
                         stacklevel=2,
                     )
-                elif row != header:
+                elif other:
                     yield line, _named(header, row)
             elif header is None and row:
                 header = row
@@ -264,7 +259,7 @@ def _rows(
                     wrong = DataError(f"two columns are called {twice[0]!r:.60}.", path=path, line=line)
                     raise _explained(wrong, dict.fromkeys(row), table)
             elif header and row and len(row) != len(header):
-                problem = f"a row must have {len(header)} columns, as the header, but has {len(row)}."
+                problem = f"a row must have {len(header)} columns, as {source}, but has {len(row)}."
                 on_error(DataError(problem, path=path, line=line))
             elif header and row:
                 yield line, _named(header, row)
@@ -294,7 +289,7 @@ def _is_header(row: list[str], names: list[str], targets: Mapping[str, bool], ta
         table: the table, which is read to its end only if the row looks like names.
     """
     places = [(names.index(name), numbers) for name, numbers in targets.items() if name in names]
-    if row == names or not places or not looks_like_names(row, names):
+    if not places or not looks_like_names(row, names):
         return False
     others: list[list[str]] = []
     lines = (f"{text}\n" for _, text, _ in read_decoded_lines(table.path, encoding=table.encoding))
@@ -306,7 +301,7 @@ def _is_header(row: list[str], names: list[str], targets: Mapping[str, bool], ta
     return all(is_unlike_data(row[place], cells[place], numbers=numbers) for place, numbers in places)
 
 
-def _named(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
+def _named(header: Sequence[str], row: Iterable[str]) -> dict[str, Any]:
     return {name: cell for name, cell in zip(header, row, strict=True) if name}
 
 
@@ -318,12 +313,20 @@ def _headed(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, list[s
 
 
 def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> list[str]:
-    """The names of all columns, after checking that they are as many as the columns of the first row."""
+    """The names of all columns, after checking that they are as many as the columns of the first row, in its order."""
     if len(row) != len(names):
         _check_divided(row, table.kind, table.path)
         raise DataError(
             f"--columns must name every column, but names {len(names)} of {len(row)}. Leave the name of a "
             "column empty that isn't read, as in text,,label.",
+            path=table.path,
+            line=line,
+        )
+    cells = [cell.strip() for cell in row]
+    if any(name and name != cell for name, cell in zip(names, cells, strict=True)) and {*names} - {""} <= {*cells}:
+        raise DataError(
+            f"the first line names the columns itself ({', '.join(cells):.200}), in another order than --columns. "
+            "Leave --columns out.",
             path=table.path,
             line=line,
         )
