@@ -22,6 +22,8 @@ def read(tmp_path, content, columns=None, name="a.csv", **more):
 
 def test_columns_with_usual_names_are_found(tmp_path):
     assert read(tmp_path, "label,text\nyes,good\n") == [Example("good", "yes")]
+    assert read(tmp_path, "label, text \nyes,good\n") == [Example("good", "yes")]
+    assert has_source_column(tmp_path / "a.csv")
     assert read(tmp_path, "text,number,other\ngood,-1.5e1,x\n") == [Example("good", -15.0)]
     assert read(tmp_path, "text\ttarget\ngo\t走\n", name="a.tsv") == [Example("go", "走")]
     assert read(tmp_path, '{"text": "go", "label": 3}\n\n{"label": true, "text": "no"}\n', name="a.jsonl") == [

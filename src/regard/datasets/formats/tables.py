@@ -136,7 +136,7 @@ def has_source_column(path: str | Path, *, encoding: str = UTF8) -> bool:
     table = _Table(existing_file(path), file_suffix(Path(path)), ",", encoding)
     try:
         rows = (row for _, row in (_objects if table.kind == ".jsonl" else _headed)(table, raise_error))
-        return len({*next(rows, ())} & {*SOURCE_TYPES}) == 1
+        return len({name.strip() for name in next(rows, ())} & {*SOURCE_TYPES}) == 1
     except DataError:
         return False
 
@@ -252,12 +252,12 @@ def _rows(
                 elif other:
                     yield line, _named(header, row)
             elif header is None and row:
-                header = row
+                header = [name.strip() for name in row]
                 _check_divided(row, table.kind, path)
-                twice = sorted(name for name, count in Counter(row).items() if count > 1 and name)
+                twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
                 if twice:
                     wrong = DataError(f"two columns are called {twice[0]!r:.60}.", path=path, line=line)
-                    raise _explained(wrong, dict.fromkeys(row), table)
+                    raise _explained(wrong, dict.fromkeys(header), table)
             elif header and row and len(row) != len(header):
                 problem = f"a row must have {len(header)} columns, as {source}, but has {len(row)}."
                 on_error(DataError(problem, path=path, line=line))
