@@ -64,6 +64,12 @@ def test_the_error_names_the_option_which_reads_the_table(written, name, mark):
     assert check(path, columns={"header": ["text", "label"]}).splits[0].sentences == 3
 
 
+def test_words_with_labels_are_no_texts(written):
+    message = "line 1: its lines look like words with labels, with empty lines between sentences. Call it .conll, and"
+    with pytest.raises(DataError, match=message):
+        read(written("John\tNNP\nsaw\tVBD\n\n" * 3, "a.tsv"))
+
+
 def test_duplicates_in_data_are_no_duplicate_names(written):
     with pytest.raises(DataError, match="it looks like data, but must name the columns"):
         read(written("good,good\nbad,bad\ngood,bad\n"))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.datasets.example import Example
-from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.datasets.formats.columns import HEADER, SOURCE_TYPES, ColumnNames, Columns, check_column_names, find_file
-from regard.datasets.formats.headers import is_medium, is_unlike_data, looks_like_names, names_for_data
+from regard.datasets.formats.header_errors import check_divided, explained
+from regard.datasets.formats.headers import is_unlike_data, looks_like_names
 from regard.datasets.formats.quotation_marks import warn_of_rows
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError, GuessedColumns
@@ -25,7 +25,7 @@ __all__ = ["TABLES", "file_format", "file_suffix", "has_source_column", "read_so
 TABLES = (".csv", ".tsv", ".jsonl")
 """The suffixes of tables, before .gz if it is compressed."""
 
-_LINES = 50  # of a table, by which a header is told from data
+_LINES = 200  # of a table, by which a header is told from data
 
 
 def file_suffix(path: Path) -> str:
@@ -253,7 +253,7 @@ def _rows(
                     yield line, _named(header, row)
             elif header is None and row:
                 header = [name.strip() for name in row]
-                _check_divided(row, table.kind, path)
+                check_divided(row, table.kind, path)
                 twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
                 if twice:
                     wrong = DataError(f"two columns are called {twice[0]!r:.60}.", path=path, line=line)
@@ -315,7 +315,7 @@ def _headed(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, list[s
 def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> list[str]:
     """The names of all columns, after checking that they are as many as the columns of the first row, in its order."""
     if len(row) != len(names):
-        _check_divided(row, table.kind, table.path)
+        check_divided(row, table.kind, table.path)
         raise DataError(
             f"--columns must name every column, but names {len(names)} of {len(row)}. Leave the name of a "
             "column empty that isn't read, as in text,,label.",
@@ -334,51 +334,10 @@ def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> 
 
 
 def _explained(error: DataError, row: Mapping[str, Any], table: _Table) -> DataError:
-    """What is wrong with the names of the columns, or that the first line isn't names at all."""
     if table.kind == ".jsonl":
         return error
-    lines = (f"{text}\n" for _, text, _ in read_decoded_lines(table.path, encoding=table.encoding))
-    rows: list[list[str]] = []
-    # A cell in quotes may go on behind these lines.
-    with suppress(csv.Error):
-        rows.extend(islice((each for each in csv.reader(lines, strict=True, **table.form) if each), _LINES))
-    if len(rows) > 1 and (names := names_for_data(rows)) is not None:
-        return DataError(
-            f"it looks like data, but must name the columns. Name them by --columns {','.join(names)}; from Python: "
-            f"columns={{{HEADER!r}: {names}}}.",
-            path=error.path,
-            line=error.line,
-        )
-    wrong, asked, _ = error.reason.partition(" Say which is the source:")
-    named = next((name for name, cell in row.items() if asked and _names_file(cell, table.path.parent)), None)
-    if named is None:
-        return error
-    step = f"The column {named} names files: --column path={named}; from Python: columns={{'path': {named!r}}}."
-    return DataError(f"{wrong} {step}", path=error.path, line=error.line)
-
-
-def _names_file(cell: Any, folder: Path) -> bool:
-    if not isinstance(cell, str) or not cell.strip() or len(cell) > 1000 or "\0" in cell:
-        return False
-    try:
-        return is_medium(cell) or find_file(cell, folder).suffix.lower() in (*SOUNDS, *PICTURES)
-    except (ValueError, OSError):
-        return False
-
-
-def _check_divided(header: list[str], kind: str, path: Path) -> None:
-    """Check the separator: spreadsheets of many countries write semicolons, and then the header is one name."""
-    wanted = "tabs" if kind == ".tsv" else "commas"
-    for mark, called in {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}.items():
-        if len(header) == 1 and mark in header[0] and called != wanted:
-            # A .txt file is read by its content.
-            suffix = {"tabs": ".tsv", "commas": ".csv"}.get(called, ".txt")
-            raise DataError(
-                f"columns must be divided by {wanted} in a {kind} file, but seem to be by {called}. "
-                f"Save the table with {wanted}, or call it {suffix}.",
-                path=path,
-                line=1,
-            )
+    lines = islice(read_decoded_lines(table.path, encoding=table.encoding), _LINES)
+    return explained(error, row, [text for _, text, _ in lines], table.form)
 
 
 def _objects(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:

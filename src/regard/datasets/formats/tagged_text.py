@@ -1,7 +1,7 @@
 """Reading sentences whose words have labels from columns (CoNLL-2003 and the like), or from lines of word/TAG."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -177,7 +177,7 @@ def tag_mark(lines: list[str]) -> str | None:
     return None
 
 
-def is_columns(lines: list[str]) -> bool:
+def is_columns(lines: Sequence[str]) -> bool:
     """Whether lines are words in columns with labels that repeat, where empty lines divide the sentences.
 
     Args:
