@@ -18,7 +18,7 @@ from regard.datasets.reading import check_columns
 from regard.datasets.sources import DataSource, KnownDataset, find_source
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.inputs import FOLDINGS
-from regard.inputs.lines import ErrorHandler
+from regard.inputs.lines import ErrorHandler, parse_number
 from regard.page.numbers import counted
 
 __all__ = ["Report", "SplitReport", "TargetRange", "check"]
@@ -59,6 +59,7 @@ class TargetRange:
         least: the least number, or the number of characters in the shortest text.
         median: the median of these.
         most: the largest of these.
+        numeric: whether the texts are all numbers, which may be meant as such.
 
     Example:
         >>> print(TargetRange("texts", 3, 5.5, 20))
@@ -69,6 +70,7 @@ class TargetRange:
     least: float
     median: float
     most: float
+    numeric: bool = False
 
     def __str__(self) -> str:
         of, ends = ("of", " characters") if self.kind == "texts" else ("from", "")
@@ -255,7 +257,8 @@ def _range(examples: list[Example[Any, Any]]) -> TargetRange | None:
     for kind, types, size in (("texts", str, len), ("numbers", int | float, float)):
         if targets and all(isinstance(target, types) for target in targets):
             sizes = [size(target) for target in targets]
-            return TargetRange(kind, min(sizes), median(sizes), max(sizes))
+            numeric = kind == "texts" and all(parse_number(text.replace(",", ".")) is not None for text in targets)
+            return TargetRange(kind, min(sizes), median(sizes), max(sizes), numeric)
     return None
 
 
