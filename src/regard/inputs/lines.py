@@ -3,6 +3,7 @@
 import csv
 import gzip
 import math
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from regard.inputs.encodings import UTF8, open_text
 __all__ = [
     "ErrorHandler",
     "existing_file",
+    "other_kind",
     "parse_number",
     "raise_error",
     "read_decoded_lines",
@@ -99,7 +101,8 @@ def read_decoded_lines(path: str | Path, *, encoding: str = UTF8) -> Iterator[tu
             while raw := file.readline(_LONGEST_LINE):
                 number += 1
                 if number == 1:
-                    _refuse_other_kinds(raw, path)
+                    if (kind := other_kind(raw, path)) is not None:
+                        raise DataError(kind, path=path, line=1)
                     raw = raw.removeprefix(b"\xef\xbb\xbf")
                 if len(raw) == _LONGEST_LINE and not raw.endswith(b"\n"):
                     raise DataError(f"the line is longer than {_LONGEST_LINE:,} bytes.", path=path, line=number)
@@ -159,6 +162,26 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
     return names, table
 
 
+def other_kind(beginning: bytes, path: Path) -> str | None:
+    """What a file is that can't be read as text, and the next step; None if it may be text.
+
+    Args:
+        beginning: its first bytes.
+        path: the file.
+
+    Example:
+        >>> other_kind(b"BZh91AY", Path("a.csv"))
+        "it is compressed. Unpack it first, or let a gzip's name end in .gz."
+    """
+    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "it is UTF-16; it must be UTF-8. Save it as UTF-8."
+    if _is_workbook(beginning, path):
+        return "it is an Excel workbook. Save it as CSV UTF-8 in Excel, and name that file."
+    if beginning.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")):
+        return "it is compressed. Unpack it first, or let a gzip's name end in .gz."
+    return None
+
+
 def parse_number(text: str) -> float | None:
     """Parse a number; None if the text isn't a finite number.
 
@@ -206,8 +229,13 @@ def _undecoded(byte: int, place: int, encoding: str) -> str:
     return f"the line holds the byte 0x{byte:02x}, which {encoding} doesn't have. Save the file as UTF-8."
 
 
-def _refuse_other_kinds(beginning: bytes, path: Path) -> None:
-    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError("it is UTF-16; it must be UTF-8. Save it as UTF-8.", path=path, line=1)
-    if beginning.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")):
-        raise DataError("it is compressed. Unpack it first, or let a gzip's name end in .gz.", path=path, line=1)
+def _is_workbook(beginning: bytes, path: Path) -> bool:
+    if beginning.startswith(b"\xd0\xcf\x11\xe0"):
+        return path.suffix.lower() in (".xls", ".csv", ".txt", ".tsv")  # Word had such files, too
+    if not beginning.startswith(b"PK\x03\x04"):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.startswith("xl/") for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
