@@ -96,6 +96,12 @@ def test_quotes_are_of_csv_alone(tmp_path):
     assert read(tmp_path, 'text\tlabel\n"a\tyes\n', name="a.tsv") == [Example('"a', "yes")]
 
 
+def test_numbers_beside_semicolons_and_tabs_may_have_commas(tmp_path):
+    for mark, name in ((";", "a.txt"), ("\t", "a.tsv")):
+        found = read(tmp_path, f"text{mark}number\na{mark}-3,30\nb{mark}2.5\n", name=name)
+        assert found == [Example("a", -3.3), Example("b", 2.5)]
+
+
 def test_rows_between_two_stray_quotes_are_told(tmp_path):
     rows = "".join(f"good {number},yes\n" for number in range(3))
     with pytest.warns(GuessedColumns, match="a.csv, line 3: one cell goes on over 5 lines, which could be rows. Is a"):
@@ -155,6 +161,12 @@ BROKEN = {
     ),
     "no number": ("text,number\na,1_0\n", None, 2, "the column `number` must be a number, but is '1_0'."),
     "not a number": ("text,number\na,nan\n", None, 2, "the column `number` must be a number, but is 'nan'."),
+    "a decimal comma": (
+        'text,number\na,"3,30"\n',
+        None,
+        2,
+        "must be a number, but is '3,30'. Write decimals with a point, and thousands without a mark, as 1285.84.",
+    ),
     "too large": (
         "text,number\na,1e308\n",
         None,

@@ -13,6 +13,7 @@ from regard.errors import DataError
 from regard.inputs.encodings import UTF8, open_text
 
 __all__ = [
+    "DECIMAL_COMMAS",
     "ErrorHandler",
     "existing_file",
     "other_kind",
@@ -21,10 +22,14 @@ __all__ = [
     "read_decoded_lines",
     "read_lines",
     "read_table",
+    "with_point",
 ]
 
 ErrorHandler = Callable[[DataError], None]
 """A function that is called with each error; what is broken is then skipped, and reading continues."""
+
+DECIMAL_COMMAS = ";\t"
+"""The delimiters of tables whose numbers may have decimal commas: spreadsheets of many countries write both."""
 
 _LONGEST_LINE = 1 << 26  # bytes; a file of gigabytes without line ends must not be read at once
 
@@ -160,6 +165,17 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
             )
         table.append((line, row))
     return names, table
+
+
+def with_point(cell: str) -> str:
+    """A number with a decimal point instead of a comma; anything else as it is.
+
+    Example:
+        >>> [with_point(cell) for cell in ("3,30", "3.30", "1.285,84", "a, b")]
+        ['3.30', '3.30', '1.285,84', 'a, b']
+    """
+    pointed = cell.strip().replace(",", ".", 1)
+    return pointed if parse_number(pointed) is not None else cell
 
 
 def other_kind(beginning: bytes, path: Path) -> str | None:

@@ -13,7 +13,7 @@ from regard.datasets.example import BinaryLabels, Example
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.inputs.graph.molecule import scaffold
-from regard.inputs.lines import parse_number
+from regard.inputs.lines import parse_number, with_point
 
 __all__ = [
     "COLUMN_ROLES",
@@ -107,6 +107,7 @@ class Columns:
         group: the column of the group, whose examples must not be separated by a split; by default none, except that
             the group of a molecule is its scaffold.
         may_be_empty: whether a source that is a text may be empty.
+        decimal_commas: whether numbers may have commas instead of points.
 
     Raises:
         ArgumentError: an unknown type, or several columns for one target.
@@ -122,6 +123,7 @@ class Columns:
     target_type: str = "label"
     group: str | None = None
     may_be_empty: bool = False
+    decimal_commas: bool = False
 
     def __post_init__(self) -> None:
         if self.source_type not in SOURCE_TYPES:
@@ -209,9 +211,9 @@ class Columns:
             source = _text(row, self.source, may_be_empty=self.may_be_empty)
         target: Any
         if not isinstance(self.target, str):
-            target = BinaryLabels((_yes_or_no(row, name) for name in self.target), self.target)
+            target = BinaryLabels((_yes_or_no(row, name, self.decimal_commas) for name in self.target), self.target)
         elif self.target_type == "number":
-            target = _number(row, self.target)
+            target = _number(row, self.target, self.decimal_commas)
         elif self.target_type == "text":
             target = _text(row, self.target, may_be_empty=True)
         elif self.target_type == "sound":
@@ -304,22 +306,24 @@ def _listed(folder: Path, changed: int) -> tuple[Path, ...]:
     return tuple(sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")))
 
 
-def _number(row: Mapping[str, Any], name: str) -> float:
+def _number(row: Mapping[str, Any], name: str, commas: bool) -> float:
     value = row[name]
     text = value if isinstance(value, str) else "" if isinstance(value, bool) else json.dumps(value)
-    number = parse_number(text.strip())
+    number = parse_number(with_point(text) if commas else text.strip())
     if number is None:
-        raise ValueError(f"the column `{name}` must be a number, but is {value!r:.40}")
+        marked = "," in text and parse_number(text.replace(",", "").replace(".", "")) is not None
+        hint = ". Write decimals with a point, and thousands without a mark, as 1285.84" if marked else ""
+        raise ValueError(f"the column `{name}` must be a number, but is {value!r:.40}{hint}")
     if abs(number) > torch.finfo(torch.float32).max:
         raise ValueError(f"the column `{name}` must be a number that float32 can hold, but is {value!r:.40}")
     return number
 
 
-def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
+def _yes_or_no(row: Mapping[str, Any], name: str, commas: bool) -> int | None:
     value = row[name]
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    number = float(value) if isinstance(value, bool) else _number(row, name)
+    number = float(value) if isinstance(value, bool) else _number(row, name, commas)
     if number not in (0, 1):
         raise ValueError(f"the column `{name}` must be 0, 1 or empty, but is {value!r:.40}")
     return int(number)

@@ -19,7 +19,14 @@ from regard.datasets.formats.tables import file_format, file_suffix
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import DataError, GuessedColumns
 from regard.inputs.encodings import UTF8
-from regard.inputs.lines import ErrorHandler, parse_number, raise_error, read_decoded_lines
+from regard.inputs.lines import (
+    DECIMAL_COMMAS,
+    ErrorHandler,
+    parse_number,
+    raise_error,
+    read_decoded_lines,
+    with_point,
+)
 
 __all__ = ["SeriesTable", "find_series_table"]
 
@@ -164,8 +171,8 @@ def find_series_table(
         # What is broken is reported when the rows are read; a cell in quotes may go on behind these lines.
         with suppress(csv.Error):
             rows.extend(row for _, row in islice(_rows(path, delimiter, encoding, lambda _: None), _LINES))
-        if delimiter == ";":
-            rows = [[_with_point(cell) for cell in row] for row in rows]
+        if delimiter in DECIMAL_COMMAS:
+            rows = [[with_point(cell) for cell in row] for row in rows]
         layout = find_series(rows, columns, labelled=labelled)
         if layout is not None:
             return SeriesTable(path, delimiter, encoding, layout)
@@ -183,10 +190,4 @@ def _rows(path: Path, delimiter: str, encoding: str, on_error: ErrorHandler) -> 
 
 
 def _parsed(cell: str, delimiter: str) -> float | None:
-    return parse_number(_with_point(cell) if delimiter == ";" else cell)
-
-
-def _with_point(cell: str) -> str:
-    """A number with a decimal point: spreadsheets of many countries write commas, and divide columns by semicolons."""
-    pointed = cell.strip().replace(",", ".", 1)
-    return pointed if parse_number(pointed) is not None else cell
+    return parse_number(with_point(cell) if delimiter in DECIMAL_COMMAS else cell)

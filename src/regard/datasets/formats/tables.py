@@ -1,6 +1,7 @@
 """Reading a user's own tables: CSV, TSV and JSON Lines with named columns."""
 
 import csv
+import dataclasses
 import json
 import warnings
 from collections import Counter
@@ -18,7 +19,7 @@ from regard.datasets.formats.quotation_marks import warn_of_rows
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError, GuessedColumns
 from regard.inputs.encodings import UTF8, encoding_of
-from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
+from regard.inputs.lines import DECIMAL_COMMAS, ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
 
 __all__ = ["TABLES", "file_format", "file_suffix", "has_source_column", "read_sources", "read_table"]
 
@@ -118,6 +119,7 @@ def read_table(
                 columns = Columns.from_header(tuple(row), path, columns)
             except DataError as error:
                 raise (_explained(error, row, table) if header is None else error) from error
+            columns = dataclasses.replace(columns, decimal_commas=table.form["delimiter"] in DECIMAL_COMMAS)
         try:
             example = columns.example(row, path.parent)
         except ValueError as error:
