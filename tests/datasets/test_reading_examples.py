@@ -231,3 +231,14 @@ def test_own_tables_are_looked_over(tmp_path):
     assert "never stands in the training split, so no model can learn it: odd" in new
     alone = check(tmp_path / "train.csv")
     assert [(split.split, split.labels) for split in alone.splits] == [("all", {"pos": 1, "neg": 1})]
+
+
+def test_a_single_label_is_a_problem(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\ngood film,pos\nbad film,pos\n", "utf-8")
+    assert check(tmp_path / "a.csv").problems == (
+        f"{tmp_path / 'a.csv'}: every example has the label pos, so there is nothing to learn.",
+    )
+    (tmp_path / "a.conll").write_text("I X\nsaw X\n", "utf-8")
+    assert check(tmp_path / "a.conll").problems == (
+        f"{tmp_path / 'a.conll'}: every word has the label X, so there is nothing to learn.",
+    )

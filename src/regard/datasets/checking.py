@@ -157,7 +157,7 @@ def check(
         label or "",
         tuple(reports),
         _duplicates(read, source),
-        (*_shortened([*problems]), *_unseen_in_training(reports)),
+        (*_shortened([*problems]), *_single_label(reports), *_unseen_in_training(reports)),
         of_words=source.is_treebank,
     )
 
@@ -277,6 +277,17 @@ def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[s
 def _shortened(problems: list[str]) -> list[str]:
     more = len(problems) - _MOST_PROBLEMS
     return problems[:_MOST_PROBLEMS] + ([f"and {counted(more, 'problem')} more."] if more > 0 else [])
+
+
+def _single_label(reports: Sequence[SplitReport]) -> list[str]:
+    """Whether all that is trained on has one label."""
+    return [
+        f"{report.path}: every {'word' if report.words else 'example'} has the label {label:.60}, so there is nothing "
+        "to learn."
+        for report in reports
+        for label, count in report.labels.items()
+        if report.split in ("train", "all") and len(report.labels) == 1 and count > 1
+    ]
 
 
 def _unseen_in_training(reports: Sequence[SplitReport]) -> list[str]:
