@@ -179,7 +179,7 @@ def test_of_a_treebank_sentences_are_left_out(model, tmp_path, capsys):
     assert main([*words, "--skip-broken", str(tmp_path / "list.jsonl")]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["sources"] == 2
-    assert "1 of 6 lines is broken and was skipped" in said.err
+    assert "1 of 6 lines is broken and was skipped with its whole sentence: " in said.err
     assert listed(tmp_path / "list.jsonl")[0]["line"] == 6
 
 

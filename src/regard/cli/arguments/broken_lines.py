@@ -69,6 +69,7 @@ class BrokenLines:
     def write(self) -> None:
         """Write the list, which may be empty, and print the number of skipped lines of each file."""
         # Imported here because it imports torch, which --help doesn't need.
+        from regard.datasets.formats.tables import file_format
         from regard.files import write_text
         from regard.page.numbers import counted
 
@@ -84,8 +85,11 @@ class BrokenLines:
         for file, count in sorted(lines.items()):
             total = self._read or self._count(Path(file))
             is_are, was_were = ("is", "was") if count == 1 else ("are", "were")
+            whole = ""
+            if not self._read and file_format(Path(file), self._encoding) in (".conllu", ".conll"):
+                whole = f" with {'its' if count == 1 else 'their'} whole {'sentence' if count == 1 else 'sentences'}"
             typer.echo(
-                f"{count:,} of {counted(total, 'line')} {is_are} broken and {was_were} skipped: {file}. "
+                f"{count:,} of {counted(total, 'line')} {is_are} broken and {was_were} skipped{whole}: {file}. "
                 f"{self.path} lists them.",
                 err=True,
             )
