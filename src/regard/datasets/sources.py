@@ -404,7 +404,7 @@ def _not_found(name_or_path: str | Path, encoding: str | None, of_words: bool | 
     if isinstance(name_or_path, Path) or looks_like_path(name_or_path):
         hint = "".join(f" Did you mean {near}?" for near in similar_paths(name_or_path))
         return DataError(f"there is no such file or folder.{hint}", path=name_or_path)
-    known = [*DATASETS, "a path to a .conllu file or a folder of them"]
+    known = [*DATASETS, "the path of an existing file or folder"]
     return UnknownNameError("data", name_or_path, known, similar_paths(name_or_path))
 
 
