@@ -24,17 +24,17 @@ from regard.datasets.known.registry import DATASETS
 from regard.datasets.known.treebanks import read_sentences
 from regard.datasets.splits import SPLITS
 from regard.errors import ArgumentError, DataError, RegardError, UnknownNameError
-from regard.files import looks_like_path, open_regular, similar_paths
+from regard.files import looks_like_path, similar_paths
 from regard.inputs import is_graph_folder
 from regard.inputs.encodings import check_encoding, encoding_of
-from regard.inputs.lines import ErrorHandler, other_kind, raise_error
+from regard.inputs.file_kinds import unread_kind
+from regard.inputs.lines import ErrorHandler, raise_error
 
 __all__ = ["FORMATS", "DataSource", "KnownDataset", "find_source", "match_source"]
 
 _TREEBANK_SUFFIXES = (".conllu", ".conll")
 _TREEBANK_LABEL = "upos"
 _EXAMPLE_SUFFIXES = (*TABLES, *VECTORS)
-_BEGINNING = 1 << 12
 _NAME_ENCODING = "Save the file as UTF-8."
 
 
@@ -387,7 +387,7 @@ def _not_found(name_or_path: str | Path, encoding: str | None, of_words: bool | 
     if path.is_dir():
         return _no_files(path, _TREEBANK_SUFFIXES[:1])
     if path.exists():
-        if (kind := _unread_kind(path)) is not None:
+        if (kind := unread_kind(path)) is not None:
             return DataError(kind, path=path)
         if file_suffix(path) == ".txt" and file_format(path, encoding) == ".txt":
             table = "Save it as a table whose first line names the columns, such as text and label."
@@ -406,19 +406,6 @@ def _not_found(name_or_path: str | Path, encoding: str | None, of_words: bool | 
         return DataError(f"there is no such file or folder.{hint}", path=name_or_path)
     known = [*DATASETS, "the path of an existing file or folder"]
     return UnknownNameError("data", name_or_path, known, similar_paths(name_or_path))
-
-
-def _unread_kind(path: Path) -> str | None:
-    """What an existing file is that has another suffix than those that are read, and the next step."""
-    try:
-        with open_regular(path) as file:
-            beginning = file.read(_BEGINNING)
-    except OSError:
-        return None
-    if path.suffix.lower() != ".json":
-        return other_kind(beginning, path)
-    what = "holds an array" if beginning.lstrip().startswith(b"[") else "is JSON"
-    return f"it {what}. Write one JSON object on each line, and call it .jsonl."
 
 
 def _no_files(folder: Path, suffixes: tuple[str, ...]) -> DataError:

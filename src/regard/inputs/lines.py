@@ -3,7 +3,6 @@
 import csv
 import gzip
 import math
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,12 +10,12 @@ from pathlib import Path
 
 from regard.errors import DataError
 from regard.inputs.encodings import UTF8, open_text
+from regard.inputs.file_kinds import other_kind
 
 __all__ = [
     "DECIMAL_COMMAS",
     "ErrorHandler",
     "existing_file",
-    "other_kind",
     "parse_number",
     "raise_error",
     "read_decoded_lines",
@@ -167,37 +166,6 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
     return names, table
 
 
-def with_point(cell: str) -> str:
-    """A number with a decimal point instead of a comma; anything else as it is.
-
-    Example:
-        >>> [with_point(cell) for cell in ("3,30", "3.30", "1.285,84", "a, b")]
-        ['3.30', '3.30', '1.285,84', 'a, b']
-    """
-    pointed = cell.strip().replace(",", ".", 1)
-    return pointed if parse_number(pointed) is not None else cell
-
-
-def other_kind(beginning: bytes, path: Path) -> str | None:
-    """What a file is that can't be read as text, and the next step; None if it may be text.
-
-    Args:
-        beginning: its first bytes.
-        path: the file.
-
-    Example:
-        >>> other_kind(b"BZh91AY", Path("a.csv"))
-        "it is compressed. Unpack it first, or let a gzip's name end in .gz."
-    """
-    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "it is UTF-16; it must be UTF-8. Save it as UTF-8."
-    if _is_workbook(beginning, path):
-        return "it is an Excel workbook. Save it as CSV UTF-8 in Excel, and name that file."
-    if beginning.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")):
-        return "it is compressed. Unpack it first, or let a gzip's name end in .gz."
-    return None
-
-
 def parse_number(text: str) -> float | None:
     """Parse a number; None if the text isn't a finite number.
 
@@ -213,6 +181,17 @@ def parse_number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+def with_point(cell: str) -> str:
+    """A number with a decimal point instead of a comma; anything else as it is.
+
+    Example:
+        >>> [with_point(cell) for cell in ("3,30", "3.30", "1.285,84", "a, b")]
+        ['3.30', '3.30', '1.285,84', 'a, b']
+    """
+    pointed = cell.strip().replace(",", ".", 1)
+    return pointed if parse_number(pointed) is not None else cell
 
 
 def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
@@ -243,15 +222,3 @@ def _undecoded(byte: int, place: int, encoding: str) -> str:
     if encoding == UTF8:
         return f"byte {place + 1} of the line (0x{byte:02x}) is not UTF-8. Save the file as UTF-8."
     return f"the line holds the byte 0x{byte:02x}, which {encoding} doesn't have. Save the file as UTF-8."
-
-
-def _is_workbook(beginning: bytes, path: Path) -> bool:
-    if beginning.startswith(b"\xd0\xcf\x11\xe0"):
-        return path.suffix.lower() in (".xls", ".csv", ".txt", ".tsv")  # Word had such files, too
-    if not beginning.startswith(b"PK\x03\x04"):
-        return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return any(name.startswith("xl/") for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile):
-        return False
