@@ -46,7 +46,7 @@ def explained(error: DataError, row: Mapping[str, Any], lines: Sequence[str], fo
             line=error.line,
         )
     wrong, asked, _ = error.reason.partition(" Say which is the source:")
-    folder = Path(error.path or "").parent
+    folder = Path(str(error.path)).parent
     named = next((name for name, cell in row.items() if asked and _names_file(cell, folder)), None)
     if named is None:
         return error
