@@ -76,6 +76,7 @@ def test_check_says_what_there_is_at_every_width(capfd, folder, more):
         assert part in words
     assert "2 of test are also in train" in words
     assert "that repeat an earlier one of their split: 1 in test" in words
+    assert "Labels in train: PRON 1, VERB 1, INTJ 1. Labels in test: PRON 2, VERB 2, INTJ 1." in words
     if "--width" in more and "--color" not in more:
         assert max(map(len, out.splitlines())) <= int(more[more.index("--width") + 1])
     assert ("\x1b" in out) == ("--color" in more)
@@ -131,8 +132,12 @@ def test_a_page_stays_a_page_whatever_is_checked(capfd, tmp_path):
     assert run(["data", "check", str(path), "--width", "500"]) == 1
     out = capfd.readouterr().out
     assert "Problems: 101" in out
-    assert "And 81 more; --format json has them." in out
-    assert len(out.splitlines()) < 60
+    assert "100 more are like it; --format json has them." in out
+    assert len(out.splitlines()) < 20
+    path = tmp_path / "letter.csv"
+    path.write_text("text,label\n" + "".join(f"{'x,' * (2 + place)}\n" for place in range(30)), encoding="utf-8")
+    assert run(["data", "check", str(path), "--width", "500"]) == 1
+    assert "but has 3. 29 more are like it; --format json has them." in capfd.readouterr().out
 
 
 def test_check_shows_no_control_characters(capfd, tmp_path):
@@ -219,7 +224,10 @@ def test_check_says_what_targets_without_labels_are(capfd, tmp_path):
     assert "texts of 3 to 25 characters, median 14" in capfd.readouterr().out
     assert run(["data", "check", str(path), "--format", "json"]) == 0
     (split,) = json.loads(capfd.readouterr().out)["splits"]
-    assert split["targets"] == {"kind": "texts", "least": 3, "median": 14, "most": 25}
+    assert split["targets"] == {"kind": "texts", "least": 3, "median": 14, "most": 25, "numeric": False}
+    path.write_text("text,label\n" + "".join(f"walk{place},{place}.5\n" for place in range(3, 26)))
+    assert run(["data", "check", str(path), "--width", "200"]) == 0
+    assert "are read as texts. To predict numbers: --column number=label." in capfd.readouterr().out
     path.write_text("text,number\na,1.5\nb,-2\n")
     assert run(["data", "check", str(path), "--width", "200"]) == 0
     assert "numbers from -2 to 1.5, median -0.25" in capfd.readouterr().out

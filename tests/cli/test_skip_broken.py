@@ -94,12 +94,21 @@ def test_a_file_of_broken_lines_alone_is_an_error(folder, tmp_path, capsys):
         dataclasses.replace(data, on_error=BrokenLines(str(tmp_path / "list.jsonl")).add).read("test")
 
 
+@pytest.mark.parametrize(("first", "lines"), [("", 6), ("t1,t2,t3,class\n", 6), ("1,2,x,up\n", 7)])
+def test_the_first_line_of_series_is_counted_unless_it_names_the_columns(tmp_path, capsys, first, lines):
+    (tmp_path / "series.csv").write_text(first + "1,2,3,up\n3,2,1,down\n" * 2 + "1,x,3,up\n2,1,2,down\n", "utf-8")
+    broken = BrokenLines(str(tmp_path / "list.jsonl"))
+    broken.add(DataError("it is broken.", path=tmp_path / "series.csv", line=6))
+    broken.write()
+    assert f"1 of {lines} lines is broken and was skipped" in capsys.readouterr().err
+
+
 def test_what_has_no_line_is_an_error_all_the_same(folder, tmp_path, capsys):
     (tmp_path / "none.csv").write_text("text,label\n", "utf-8")
     (tmp_path / "quote.csv").write_text('text,label\na,b\n"a,b\n', "utf-8")
     for name, said in [
         ("none.csv", "it holds no examples"),
-        ("quote.csv", "line 3: the row that begins here isn't CSV"),
+        ("quote.csv", "line 3: a quotation mark in the row that begins"),
     ]:
         assert main(evaluate(folder, tmp_path / name, "--skip-broken", tmp_path / "list.jsonl")) == 1
         told = capsys.readouterr().err
@@ -170,7 +179,7 @@ def test_of_a_treebank_sentences_are_left_out(model, tmp_path, capsys):
     assert main([*words, "--skip-broken", str(tmp_path / "list.jsonl")]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["sources"] == 2
-    assert "1 of 6 lines is broken and was skipped" in said.err
+    assert "1 of 6 lines is broken and was skipped with its whole sentence: " in said.err
     assert listed(tmp_path / "list.jsonl")[0]["line"] == 6
 
 

@@ -144,8 +144,8 @@ def test_a_model_that_does_not_come_along_is_told(capsys, monkeypatch):
     [
         (
             ["--data", "multi31k"],
-            "`--data` must be one of multi30k, tatoeba-zh-en, cmudict, fsdd-strings, a path, but is 'multi31k'. "
-            "Did you mean 'multi30k'?",
+            "`--data` must be one of multi30k, tatoeba-zh-en, cmudict, fsdd-strings, the path of an existing file or "
+            "folder, but is 'multi31k'. Did you mean 'multi30k'?",
         ),
         (["--data", "sst2"], "to be for a seq2seq, but sst2 has one label. Take regard train classifier."),
         (["--data", "multi30k", "--label", "de-eng"], "Did you mean 'de-en'?"),

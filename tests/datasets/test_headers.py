@@ -64,6 +64,12 @@ def test_the_error_names_the_option_which_reads_the_table(written, name, mark):
     assert check(path, columns={"header": ["text", "label"]}).splits[0].sentences == 3
 
 
+def test_words_with_labels_are_no_texts(written):
+    message = "line 1: its lines look like words with labels, with empty lines between sentences. Call it .conll, and"
+    with pytest.raises(DataError, match=message):
+        read(written("John\tNNP\nsaw\tVBD\n\n" * 3, "a.tsv"))
+
+
 def test_duplicates_in_data_are_no_duplicate_names(written):
     with pytest.raises(DataError, match="it looks like data, but must name the columns"):
         read(written("good,good\nbad,bad\ngood,bad\n"))
@@ -74,8 +80,8 @@ def test_duplicates_in_data_are_no_duplicate_names(written):
 def test_a_header_that_is_there_all_the_same_is_no_example(written):
     path = written("\ufefftext,label\r\nclean,good\r\n")
     assert read(path, columns={"header": ("text", "label")}) == [Example("clean", "good")]
-    # In another order it would be data.
-    assert len(read(path, columns={"header": ["label", "text"]})) == 2
+    path = written("id, text, label\n7,clean,good\n")
+    assert read(path, columns={"header": ("", "text", "label")}) == [Example("clean", "good")]
 
 
 def test_columns_without_a_name_are_not_read(written):
@@ -106,7 +112,17 @@ def test_own_names_of_all_columns_may_be_chosen_from(written):
         (b"clean,good\nd\xefrty,bad\n", ["text", "label"], "line 2: byte 2 of the line"),
         (b"cl\xe9an,good\ndirty,bad\n", ["text", "label"], "line 1: byte 3 of the line"),
         ("clean,good\n\0,bad\n", ["text", "label"], "line 2: it holds a zero byte"),
-        ('clean,good\n"dirty,bad\n', ["text", "label"], "line 2: the row that begins here isn't CSV"),
+        (
+            'clean,good\n"dirty,bad\n',
+            ["text", "label"],
+            "line 2: a quotation mark in the row that begins here is never closed",
+        ),
+        (
+            "text,label\nclean,good\n",
+            ["label", "text"],
+            "line 1: the first line names the columns itself (text, label), in another order than --columns. Leave",
+        ),
+        ("clean,good\ndirty\n", ["text", "label"], "line 2: a row must have 2 columns, as --columns names, but has 1."),
         ("a,b\rc,d\r", ["text", "label"], "line 1: a carriage return alone doesn't end a line"),
     ],
 )

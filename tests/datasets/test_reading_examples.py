@@ -223,11 +223,22 @@ def test_own_tables_are_looked_over(tmp_path):
     (tmp_path / "train.csv").write_text("text,label\ngood film,pos\nbad film,neg\n", "utf-8")
     (tmp_path / "dev.csv").write_text("text,label\ngood film,pos\n,neg\nhm,odd\nmore\n", "utf-8")
     report = check(tmp_path)
-    assert [(split.split, split.sentences) for split in report.splits] == [("train", 2), ("dev", 3)]
+    assert [(split.split, split.sentences) for split in report.splits] == [("train", 2), ("dev", 2)]
     assert report.duplicates.shared == {("train", "dev"): 1}
-    broken, empty, new = report.problems
+    empty, broken, new = report.problems
+    assert "dev.csv, line 3: the column `text` is empty." in empty
     assert "dev.csv, line 5" in broken
-    assert "1 of the texts in dev is empty" in empty
     assert "never stands in the training split, so no model can learn it: odd" in new
     alone = check(tmp_path / "train.csv")
     assert [(split.split, split.labels) for split in alone.splits] == [("all", {"pos": 1, "neg": 1})]
+
+
+def test_a_single_label_is_a_problem(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\ngood film,pos\nbad film,pos\n", "utf-8")
+    assert check(tmp_path / "a.csv").problems == (
+        f"{tmp_path / 'a.csv'}: every example has the label pos, so there is nothing to learn.",
+    )
+    (tmp_path / "a.conll").write_text("I X\nsaw X\n", "utf-8")
+    assert check(tmp_path / "a.conll").problems == (
+        f"{tmp_path / 'a.conll'}: every word has the label X, so there is nothing to learn.",
+    )

@@ -115,6 +115,23 @@ def test_a_broken_number_is_told_with_its_line(written):
         read_warned(written(FIRST.replace("1,2.5,3", "1,,3")))
 
 
+def test_a_missing_label_is_told_with_its_line(written):
+    problems: list[DataError] = []
+    assert len(read_warned(written(f"{FIRST}\nnan,1,2,3"), on_error=problems.append)) == 4
+    assert [str(wrong).partition("a.csv, ")[2] for wrong in problems] == [
+        "line 5: column 1 is empty: nan stands for none. Write another word if it is a label."
+    ]
+
+
+@pytest.mark.parametrize(("slow", "fast"), [("slow", "fast"), ("1", "2")])
+def test_a_broken_number_in_the_first_row_makes_no_names_of_it(written, slow, fast):
+    text = f"slow,1.5,x,3.25\n{FIRST}".replace("slow", slow).replace("fast", fast)
+    problems: list[DataError] = []
+    found = read_warned(written(text), on_error=problems.append)
+    assert [example.target for example in found] == [slow, fast, slow, fast]
+    assert [(wrong.line, wrong.reason[:31]) for wrong in problems] == [(1, "column 3 must be a number that ")]
+
+
 def test_series_without_labels_are_refused_with_the_next_step(written):
     with pytest.raises(
         DataError, match=r"series of 3 numbers, but which column has their labels .* --column label=NAME"

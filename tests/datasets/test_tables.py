@@ -9,7 +9,7 @@ from regard.datasets import check
 from regard.datasets.example import Example
 from regard.datasets.formats.columns import Columns
 from regard.datasets.formats.tables import has_source_column, read_sources, read_table
-from regard.errors import ArgumentError, DataError, UnknownNameError
+from regard.errors import ArgumentError, DataError, GuessedColumns, UnknownNameError
 
 ANSWERS = Columns("smiles", ("a", "b"), source_type="smiles", target_type="labels")
 
@@ -22,11 +22,13 @@ def read(tmp_path, content, columns=None, name="a.csv", **more):
 
 def test_columns_with_usual_names_are_found(tmp_path):
     assert read(tmp_path, "label,text\nyes,good\n") == [Example("good", "yes")]
+    assert read(tmp_path, "label, text \nyes,good\n") == [Example("good", "yes")]
+    assert has_source_column(tmp_path / "a.csv")
     assert read(tmp_path, "text,number,other\ngood,-1.5e1,x\n") == [Example("good", -15.0)]
     assert read(tmp_path, "text\ttarget\ngo\t走\n", name="a.tsv") == [Example("go", "走")]
-    assert read(tmp_path, '{"text": "go", "label": 3}\n\n{"label": true, "text": ""}\n', name="a.jsonl") == [
+    assert read(tmp_path, '{"text": "go", "label": 3}\n\n{"label": true, "text": "no"}\n', name="a.jsonl") == [
         Example("go", "3"),
-        Example("", "true"),
+        Example("no", "true"),
     ]
     (tmp_path / "1.wav").touch()
     assert read(tmp_path, "path,label\n1.wav,cat\n") == [Example(tmp_path / "1.wav", "cat")]
@@ -94,6 +96,21 @@ def test_quotes_are_of_csv_alone(tmp_path):
     assert read(tmp_path, 'text\tlabel\n"a\tyes\n', name="a.tsv") == [Example('"a', "yes")]
 
 
+def test_numbers_beside_semicolons_and_tabs_may_have_commas(tmp_path):
+    for mark, name in ((";", "a.txt"), ("\t", "a.tsv")):
+        found = read(tmp_path, f"text{mark}number\na{mark}-3,30\nb{mark}2.5\n", name=name)
+        assert found == [Example("a", -3.3), Example("b", 2.5)]
+
+
+def test_rows_between_two_stray_quotes_are_told(tmp_path):
+    rows = "".join(f"good {number},yes\n" for number in range(3))
+    with pytest.warns(GuessedColumns, match="a.csv, line 3: one cell goes on over 5 lines, which could be rows. Is a"):
+        found = read(tmp_path, f'text,label\nbad,no\n"awful,no\n{rows}dull",no\n')
+    assert len(found) == 2
+    # Paragraphs of a text are no rows.
+    assert len(read(tmp_path, 'text,label\n"I saw.\nYou, too.\n\nThey saw, too.\nWe did.\nI left.",no\n')) == 1
+
+
 def test_windows_files_are_read(tmp_path):
     assert read(tmp_path, "\ufefftext,label\r\ngood,yes\r\n\r\n") == [Example("good", "yes")]
 
@@ -111,9 +128,16 @@ def test_several_labels_may_be_missing(tmp_path):
 
 BROKEN = {
     "a column too many": ("text,label\na,b\na,b,c\n", None, 3, "a row must have 2 columns, as the header, but has 3."),
-    "a quote never closed": ('text,label\na,b\n"a,b\nc,d\n', None, 3, "the row that begins here isn't CSV ("),
+    "a quote never closed": (
+        'text,label\na,b\n"a,b\nc,d\n',
+        None,
+        3,
+        "a quotation mark in the row that begins here is never closed",
+    ),
     "a quote in the middle": ('text,label\n"a"x,b\n', None, 2, "the row that begins here isn't CSV ("),
     "behind a long row": ('text,label\n"a\nb",c\nd\n', None, 4, "a row must have 2 columns, as the header, but has 1."),
+    "a missing label": ("text,label\nnan,x\na,NaN\n", None, 3, "the column `label` is empty: NaN stands"),
+    "no text": ("text,label\n ,b\n", None, 2, "the column `text` is empty."),
     "no label": ("text,label\na, \n", None, 2, "the column `label` is empty."),
     "two columns": ("text,text,label\n", None, 1, "two columns are called 'text'."),
     "semicolons": (
@@ -137,6 +161,12 @@ BROKEN = {
     ),
     "no number": ("text,number\na,1_0\n", None, 2, "the column `number` must be a number, but is '1_0'."),
     "not a number": ("text,number\na,nan\n", None, 2, "the column `number` must be a number, but is 'nan'."),
+    "a decimal comma": (
+        'text,number\na,"3,30"\n',
+        None,
+        2,
+        "must be a number, but is '3,30'. Write decimals with a point, and thousands without a mark, as 1285.84.",
+    ),
     "too large": (
         "text,number\na,1e308\n",
         None,

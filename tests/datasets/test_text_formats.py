@@ -1,5 +1,7 @@
 """What stands in a .txt file is found by looking at it."""
 
+import zipfile
+
 import pytest
 
 from regard.cli.main import main
@@ -19,6 +21,8 @@ FORMS = [
     ("# sent_id = 1\n1-2\tIsaw" + "\t_" * 8 + "\n" + WORDS, TextFormat(".conllu")),
     # Most rows are whole: the broken one is told by its line.
     ("text,label\na,good\nb\nc,bad\n", TextFormat(".csv", ",")),
+    # The 50th line, with which the examined ones end, also stands in the first sentence.
+    ("I PRON\nsaw VERB\n\n" * 40, TextFormat(".conll", " ")),
     ("", None),
     ("text,label\n", None),
     ("The room was clean.\nThe bed, too, was fine.\n", None),
@@ -72,6 +76,19 @@ def test_what_was_looked_for_is_said(written, capsys):
     for task in ("tagger", "classifier", "seq2seq"):
         assert main(["train", task, "--data", str(path), "--out", str(path.parent / "out")]) == 1
         assert "mine.txt: it is a .txt file, but has none of the known formats" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.csv"])
+def test_a_workbook_is_named(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    with pytest.raises(DataError, match=r"it is an Excel workbook\. Save it as CSV UTF-8 in Excel, and name that file"):
+        read(tmp_path / name)
+
+
+def test_an_array_of_json_is_named(written):
+    with pytest.raises(DataError, match=r"it holds an array\. Write one JSON object on each line, and call it \.jsonl"):
+        read(written('[{"text": "clean", "label": "good"}]', "a.json"))
 
 
 def test_a_text_beside_the_tables_of_a_folder_is_none_of_them(written):

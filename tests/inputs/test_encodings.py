@@ -138,6 +138,12 @@ def test_bytes_that_an_encoding_lacks_break_their_line_alone(tmp_path):
     ]
 
 
+def test_an_encoding_that_utf8_is_not_is_left_out(tmp_path):
+    path = write(tmp_path, "naïve\n".encode())
+    with pytest.raises(DataError, match=r"a.txt: it isn't utf-16, but UTF-8\. Leave --encoding out"):
+        list(read_lines(path, encoding="utf-16"))
+
+
 def test_half_a_character_of_utf16_ends_the_file(tmp_path):
     path = write(tmp_path, "good\nbad\n".encode("utf-16") + b"x")
     with pytest.raises(DataError, match=r"a.txt: it isn't utf-16 to its end \(truncated data\)"):

@@ -81,3 +81,11 @@ def test_files_that_can_not_be_opened_are_left_out_if_asked(tmp_path):
     reader = dataclasses.replace(reader)
     with pytest.raises(DataError, match=r"every file of it is broken. The first: "):
         reader.read("train")
+
+
+@pytest.mark.parametrize("point", [".", ","])
+def test_labels_that_are_numbers_are_told(tmp_path, point):
+    rows = "".join(f'walk {place},"{place}{point}5"\n' for place in range(60))
+    (tmp_path / "a.csv").write_text(f"text,label\n{rows}", "utf-8")
+    with pytest.raises(ArgumentError, match="They are numbers"):
+        read_splits(tmp_path / "a.csv", "classifier")

@@ -46,7 +46,9 @@ def find_data(
         if str(error).startswith("`encoding`"):
             raise
         # Later errors would list the data of one task alone.
-        raise UnknownNameError("data", data, [*DATASETS, "a path"], similar_paths(data)) from None
+        raise UnknownNameError(
+            "data", data, [*DATASETS, "the path of an existing file or folder"], similar_paths(data)
+        ) from None
     if task is not None:
         return _found(
             task, data, label, columns, encoding, "the recipe of a {}" if by_recipe else "regard compare --task {}"

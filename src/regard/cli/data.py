@@ -2,8 +2,9 @@
 
 import dataclasses
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,12 +24,15 @@ from regard.cli.arguments.options import (
 )
 
 if TYPE_CHECKING:
-    from regard.datasets import Progress, Report
+    from regard.datasets import Progress, Report, SplitReport
     from regard.page import Block
 
 __all__ = ["app"]
 
 _MOST_SHOWN = 20  # problems as text; --format json has them all
+_MOST_ALIKE = 4  # problems of the same kind that are shown one by one
+_VARYING = re.compile(r"0x[0-9a-f]{2}|[0-9]+|'.*?'")  # what differs between such: numbers, and what the line holds
+_MOST_LABELS = 10  # of a split, to be listed
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -193,6 +197,10 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     columns = ("split", "sentences", "words", "labels", "unknown words") if words else ("split", "examples", targets)
     aligned: Any = ("left", *["right"] * (len(columns) - 1))
     blocks: list[Block] = [Table(columns, rows, aligned)]
+    blocks += [Prose(said) for said in map(_labels, report.splits) if said]
+    if any(split.targets is not None and split.targets.numeric for split in report.splits):
+        said = "The targets are numbers, but are read as texts. To predict numbers: --column number=label."
+        blocks.append(Prose(said))
     if any(split.out_of_vocabulary is not None for split in report.splits):
         blocks.append(Prose("Unknown words: the share of a split's words that don't occur in train."))
     shared = [
@@ -206,10 +214,37 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     blocks.append(Prose(f"{what} that repeat an earlier one of their split: {', '.join(repeats) or 'none'}."))
     if not report.problems:
         return (*blocks, Prose("No problems."))
-    problems = [Prose(problem) for problem in report.problems[:_MOST_SHOWN]]
-    if len(report.problems) > _MOST_SHOWN:
-        problems.append(Prose(f"And {len(report.problems) - _MOST_SHOWN:,} more; --format json has them."))
+    shown = _joined(report.problems)
+    problems = [Prose(problem) for problem in list(shown)[:_MOST_SHOWN]]
+    more = len(report.problems) - sum(list(shown.values())[:_MOST_SHOWN])
+    if more:
+        problems.append(Prose(f"And {more:,} more; --format json has them."))
     return (*blocks, Heading(f"Problems: {len(report.problems):,}"), *problems)
+
+
+def _joined(problems: "Sequence[str]") -> dict[str, int]:
+    """The problems as they are shown, with the number that each stands for; those of many lines may be alike."""
+    if len(problems) <= _MOST_SHOWN:
+        return dict.fromkeys(problems, 1)
+    alike: dict[str, list[str]] = {}
+    for problem in problems:
+        file, _, reason = problem.partition(", line ")
+        alike.setdefault(f"{file} {_VARYING.sub('', reason)}", []).append(problem)
+    shown: dict[str, int] = {}
+    for first, *others in alike.values():
+        if len(others) < _MOST_ALIKE:
+            shown |= dict.fromkeys([first, *others], 1)
+        else:
+            shown[f"{first} {len(others):,} more are like it; --format json has them."] = 1 + len(others)
+    return shown
+
+
+def _labels(split: "SplitReport") -> str | None:
+    """The labels of a split with their counts, if there are few."""
+    if not 0 < len(split.labels) <= _MOST_LABELS:
+        return None
+    counts = ", ".join(f"{label:.60} {count:,}" for label, count in split.labels.items())
+    return f"Labels{'' if split.split == 'all' else f' in {split.split}'}: {counts}."
 
 
 def _as_json(report: "Report") -> dict[str, object]:

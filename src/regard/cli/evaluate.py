@@ -90,7 +90,7 @@ def evaluate(
     loaded = load(model)
     columns = _columns_of(loaded, data, column_names(column, header), encoding)
     if broken is not None:
-        broken.headed = "header" not in (columns or {})
+        broken.columns = columns
     trained = loaded.about.get("data", {})
     # Of users' own tables, which have one label only, it is the columns that are remembered.
     usual = trained.get("label") or None

@@ -53,7 +53,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         else BrokenLines(options.skip_broken, force=options.force, encoding=options.encoding)
     )
     if broken is not None:
-        broken.headed = options.header is None
+        broken.columns = columns
     reader = find_reader(
         options.data, task.name, options.label, columns, encoding=options.encoding, other="regard train {}"
     ).with_splits()

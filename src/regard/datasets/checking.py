@@ -18,7 +18,7 @@ from regard.datasets.reading import check_columns
 from regard.datasets.sources import DataSource, KnownDataset, find_source
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.inputs import FOLDINGS
-from regard.inputs.lines import ErrorHandler
+from regard.inputs.lines import ErrorHandler, parse_number
 from regard.page.numbers import counted
 
 __all__ = ["Report", "SplitReport", "TargetRange", "check"]
@@ -59,6 +59,7 @@ class TargetRange:
         least: the least number, or the number of characters in the shortest text.
         median: the median of these.
         most: the largest of these.
+        numeric: whether the texts are all numbers, which may be meant as such.
 
     Example:
         >>> print(TargetRange("texts", 3, 5.5, 20))
@@ -69,6 +70,7 @@ class TargetRange:
     least: float
     median: float
     most: float
+    numeric: bool = False
 
     def __str__(self) -> str:
         of, ends = ("of", " characters") if self.kind == "texts" else ("from", "")
@@ -155,7 +157,7 @@ def check(
         label or "",
         tuple(reports),
         _duplicates(read, source),
-        (*_shortened([*problems]), *_unseen_in_training(reports)),
+        (*_shortened([*problems]), *_single_label(reports), *_unseen_in_training(reports)),
         of_words=source.is_treebank,
     )
 
@@ -255,7 +257,8 @@ def _range(examples: list[Example[Any, Any]]) -> TargetRange | None:
     for kind, types, size in (("texts", str, len), ("numbers", int | float, float)):
         if targets and all(isinstance(target, types) for target in targets):
             sizes = [size(target) for target in targets]
-            return TargetRange(kind, min(sizes), median(sizes), max(sizes))
+            numeric = kind == "texts" and all(parse_number(text.replace(",", ".")) is not None for text in targets)
+            return TargetRange(kind, min(sizes), median(sizes), max(sizes), numeric)
     return None
 
 
@@ -274,6 +277,17 @@ def _empty_texts(read: dict[str, list[Example[Any, Any]]], path: Path) -> list[s
 def _shortened(problems: list[str]) -> list[str]:
     more = len(problems) - _MOST_PROBLEMS
     return problems[:_MOST_PROBLEMS] + ([f"and {counted(more, 'problem')} more."] if more > 0 else [])
+
+
+def _single_label(reports: Sequence[SplitReport]) -> list[str]:
+    """Whether all that is trained on has one label."""
+    return [
+        f"{report.path}: every {'word' if report.words else 'example'} has the label {label:.60}, so there is nothing "
+        "to learn."
+        for report in reports
+        for label, count in report.labels.items()
+        if report.split in ("train", "all") and len(report.labels) == 1 and count > 1
+    ]
 
 
 def _unseen_in_training(reports: Sequence[SplitReport]) -> list[str]:

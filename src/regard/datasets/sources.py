@@ -27,6 +27,7 @@ from regard.errors import ArgumentError, DataError, RegardError, UnknownNameErro
 from regard.files import looks_like_path, similar_paths
 from regard.inputs import is_graph_folder
 from regard.inputs.encodings import check_encoding, encoding_of
+from regard.inputs.file_kinds import unread_kind
 from regard.inputs.lines import ErrorHandler, raise_error
 
 __all__ = ["FORMATS", "DataSource", "KnownDataset", "find_source", "match_source"]
@@ -386,6 +387,8 @@ def _not_found(name_or_path: str | Path, encoding: str | None, of_words: bool | 
     if path.is_dir():
         return _no_files(path, _TREEBANK_SUFFIXES[:1])
     if path.exists():
+        if (kind := unread_kind(path)) is not None:
+            return DataError(kind, path=path)
         if file_suffix(path) == ".txt" and file_format(path, encoding) == ".txt":
             table = "Save it as a table whose first line names the columns, such as text and label."
             words = "Write a sentence on each line, as word/TAG word/TAG, or a word and its label on each line."
@@ -401,7 +404,7 @@ def _not_found(name_or_path: str | Path, encoding: str | None, of_words: bool | 
     if isinstance(name_or_path, Path) or looks_like_path(name_or_path):
         hint = "".join(f" Did you mean {near}?" for near in similar_paths(name_or_path))
         return DataError(f"there is no such file or folder.{hint}", path=name_or_path)
-    known = [*DATASETS, "a path to a .conllu file or a folder of them"]
+    known = [*DATASETS, "the path of an existing file or folder"]
     return UnknownNameError("data", name_or_path, known, similar_paths(name_or_path))
 
 

@@ -156,9 +156,13 @@ class _Recoded(io.RawIOBase):
             except UnicodeError as error:
                 # UTF-16 may hold half a surrogate pair, which UTF-8 can't.
                 why = getattr(error, "reason", str(error))
-                raise DataError(
-                    f"it isn't {self._encoding} to its end ({why}). Save it as UTF-8.", path=self._path
-                ) from (error)
+                wrong = f"it isn't {self._encoding} to its end ({why}). Save it as UTF-8."
+                with open_text(self._path, UTF8) as file:
+                    if b"\0" not in file.read(_SAMPLE) and not file.seek(0) and _is_utf8(file):
+                        wrong = (
+                            f"it isn't {self._encoding}, but UTF-8. Leave --encoding out; from Python: encoding=None."
+                        )
+                raise DataError(wrong, path=self._path) from error
             if not raw:
                 break
         count = min(len(buffer), len(self._rest))

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from regard.errors import DataError
 from regard.inputs.encodings import UTF8, open_text
+from regard.inputs.file_kinds import other_kind
 
 __all__ = [
+    "DECIMAL_COMMAS",
     "ErrorHandler",
     "existing_file",
     "parse_number",
@@ -19,10 +21,14 @@ __all__ = [
     "read_decoded_lines",
     "read_lines",
     "read_table",
+    "with_point",
 ]
 
 ErrorHandler = Callable[[DataError], None]
 """A function that is called with each error; what is broken is then skipped, and reading continues."""
+
+DECIMAL_COMMAS = ";\t"
+"""The delimiters of tables whose numbers may have decimal commas: spreadsheets of many countries write both."""
 
 _LONGEST_LINE = 1 << 26  # bytes; a file of gigabytes without line ends must not be read at once
 
@@ -99,7 +105,8 @@ def read_decoded_lines(path: str | Path, *, encoding: str = UTF8) -> Iterator[tu
             while raw := file.readline(_LONGEST_LINE):
                 number += 1
                 if number == 1:
-                    _refuse_other_kinds(raw, path)
+                    if (kind := other_kind(raw, path)) is not None:
+                        raise DataError(kind, path=path, line=1)
                     raw = raw.removeprefix(b"\xef\xbb\xbf")
                 if len(raw) == _LONGEST_LINE and not raw.endswith(b"\n"):
                     raise DataError(f"the line is longer than {_LONGEST_LINE:,} bytes.", path=path, line=number)
@@ -176,6 +183,17 @@ def parse_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def with_point(cell: str) -> str:
+    """A number with a decimal point instead of a comma; anything else as it is.
+
+    Example:
+        >>> [with_point(cell) for cell in ("3,30", "3.30", "1.285,84", "a, b")]
+        ['3.30', '3.30', '1.285,84', 'a, b']
+    """
+    pointed = cell.strip().replace(",", ".", 1)
+    return pointed if parse_number(pointed) is not None else cell
+
+
 def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
     """The rows that aren't empty, each with the number of its first line."""
     lines = read_lines(path)
@@ -204,10 +222,3 @@ def _undecoded(byte: int, place: int, encoding: str) -> str:
     if encoding == UTF8:
         return f"byte {place + 1} of the line (0x{byte:02x}) is not UTF-8. Save the file as UTF-8."
     return f"the line holds the byte 0x{byte:02x}, which {encoding} doesn't have. Save the file as UTF-8."
-
-
-def _refuse_other_kinds(beginning: bytes, path: Path) -> None:
-    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError("it is UTF-16; it must be UTF-8. Save it as UTF-8.", path=path, line=1)
-    if beginning.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")):
-        raise DataError("it is compressed. Unpack it first, or let a gzip's name end in .gz.", path=path, line=1)

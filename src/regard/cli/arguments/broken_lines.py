@@ -5,11 +5,15 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from regard.cli.answering.reading import Line
 from regard.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from regard.datasets import ColumnNames
 
 __all__ = ["BrokenLines", "raise_with_option", "with_option"]
 
@@ -20,7 +24,7 @@ class BrokenLines:
     """The list of skipped lines, as JSON Lines: the file, the line number, the reason and the line itself.
 
     Attributes:
-        headed: whether tables have a header, which is no line of data.
+        columns: the names of a table's columns, as in `regard.datasets.read`, which say whether it has a header.
 
     Args:
         path: the file to write.
@@ -33,7 +37,8 @@ class BrokenLines:
 
     def __init__(self, path: str, *, force: bool = False, encoding: str | None = None):
         self.path, self.force = Path(path), force
-        self._encoding, self.headed = encoding, True
+        self._encoding = encoding
+        self.columns: ColumnNames | None = None
         self._found: dict[tuple[str, int | None, str], str | None] = {}
         self._read = 0
         self._check()
@@ -64,6 +69,7 @@ class BrokenLines:
     def write(self) -> None:
         """Write the list, which may be empty, and print the number of skipped lines of each file."""
         # Imported here because it imports torch, which --help doesn't need.
+        from regard.datasets.formats.tables import file_format
         from regard.files import write_text
         from regard.page.numbers import counted
 
@@ -79,8 +85,11 @@ class BrokenLines:
         for file, count in sorted(lines.items()):
             total = self._read or self._count(Path(file))
             is_are, was_were = ("is", "was") if count == 1 else ("are", "were")
+            whole = ""
+            if not self._read and file_format(Path(file), self._encoding) in (".conllu", ".conll"):
+                whole = f" with {'its' if count == 1 else 'their'} whole {'sentence' if count == 1 else 'sentences'}"
             typer.echo(
-                f"{count:,} of {counted(total, 'line')} {is_are} broken and {was_were} skipped: {file}. "
+                f"{count:,} of {counted(total, 'line')} {is_are} broken and {was_were} skipped{whole}: {file}. "
                 f"{self.path} lists them.",
                 err=True,
             )
@@ -115,7 +124,16 @@ class BrokenLines:
         kind = file_format(path, self._encoding)
         lines = self._lines(path)
         count = sum(bool(line.strip()) and not (kind == ".conllu" and line.startswith(b"#")) for line in lines)
-        return count - (self.headed and kind in (".csv", ".tsv"))
+        return count - (kind in (".csv", ".tsv") and self._has_header(path))
+
+    def _has_header(self, path: Path) -> bool:
+        """Whether the first line of a table names its columns, and so is no line of data."""
+        from regard.datasets import HEADER, find_series_table
+        from regard.inputs.encodings import encoding_of
+
+        encoding = encoding_of(path) if self._encoding is None else self._encoding
+        series = find_series_table(path, self.columns, encoding=encoding)
+        return HEADER not in (self.columns or {}) if series is None else bool(series.layout.names)
 
     def _check(self) -> None:
         path = self.path

@@ -13,7 +13,7 @@ from regard.datasets.example import BinaryLabels, Example
 from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.errors import ArgumentError, DataError, UnknownNameError, nearest
 from regard.inputs.graph.molecule import scaffold
-from regard.inputs.lines import parse_number
+from regard.inputs.lines import parse_number, with_point
 
 __all__ = [
     "COLUMN_ROLES",
@@ -23,6 +23,7 @@ __all__ = [
     "ColumnNames",
     "Columns",
     "check_column_names",
+    "checked_label",
     "find_file",
 ]
 
@@ -41,6 +42,8 @@ SOURCE_TYPES = ("text", "path", "smiles")
 TARGET_TYPES = ("label", "number", "labels", "text", "sound")
 """The types of targets in a table: a label, a number, a 1 or 0 for each of several questions, a text, or the path of a
 recording (relative to the table's folder)."""
+
+_NO_LABEL = ("NaN", "nan")
 
 _USUAL = {"label": "label", "number": "number", "target": "text", "sound": "sound"}
 # "labels" is no standard name, because several questions need several columns.
@@ -103,6 +106,8 @@ class Columns:
         target_type: the type of the target, one of `TARGET_TYPES`.
         group: the column of the group, whose examples must not be separated by a split; by default none, except that
             the group of a molecule is its scaffold.
+        may_be_empty: whether a source that is a text may be empty.
+        decimal_commas: whether numbers may have commas instead of points.
 
     Raises:
         ArgumentError: an unknown type, or several columns for one target.
@@ -117,6 +122,8 @@ class Columns:
     source_type: str = "text"
     target_type: str = "label"
     group: str | None = None
+    may_be_empty: bool = False
+    decimal_commas: bool = False
 
     def __post_init__(self) -> None:
         if self.source_type not in SOURCE_TYPES:
@@ -201,25 +208,47 @@ class Columns:
         if self.source_type == "path":
             source = _file(row, self.source, folder)
         else:
-            source = _text(row, self.source, may_be_empty=self.source_type == "text")
+            source = _text(row, self.source, may_be_empty=self.may_be_empty)
         target: Any
         if not isinstance(self.target, str):
-            target = BinaryLabels((_yes_or_no(row, name) for name in self.target), self.target)
+            target = BinaryLabels((_yes_or_no(row, name, self.decimal_commas) for name in self.target), self.target)
         elif self.target_type == "number":
-            target = _number(row, self.target)
+            target = _number(row, self.target, self.decimal_commas)
         elif self.target_type == "text":
             target = _text(row, self.target, may_be_empty=True)
         elif self.target_type == "sound":
             target = _file(row, self.target, folder)
         else:
-            # Otherwise " yes" and "yes" would be different classes.
-            target = _text(row, self.target).strip()
+            target = checked_label(_text(row, self.target), f"the column `{self.target}`")
         group = None if self.group is None else _text(row, self.group).strip()
         if self.source_type == "smiles":
             # Computed even if the group is given, so that an invalid molecule is reported with its line.
             computed = _scaffold(source)
             group = computed if group is None else group
         return Example(source, target, group)
+
+
+def checked_label(cell: str, column: str) -> str:
+    """The label in a cell, without spaces around it: " yes" and "yes" are one class.
+
+    Args:
+        cell: the cell.
+        column: the column, for messages.
+
+    Raises:
+        ValueError: it is empty, or NaN, which pandas writes for what is missing.
+
+    Example:
+        >>> checked_label("NaN", "the column `label`")
+        Traceback (most recent call last):
+        ValueError: the column `label` is empty: NaN stands for none. Write another word if it is a label.
+    """
+    label = cell.strip()
+    if not label:
+        raise ValueError(f"{column} is empty")
+    if label in _NO_LABEL:
+        raise ValueError(f"{column} is empty: {label} stands for none. Write another word if it is a label.")
+    return label
 
 
 # Cached, because each split of a data set reads the whole table, and scaffolds are slow to compute.
@@ -277,22 +306,24 @@ def _listed(folder: Path, changed: int) -> tuple[Path, ...]:
     return tuple(sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")))
 
 
-def _number(row: Mapping[str, Any], name: str) -> float:
+def _number(row: Mapping[str, Any], name: str, commas: bool) -> float:
     value = row[name]
     text = value if isinstance(value, str) else "" if isinstance(value, bool) else json.dumps(value)
-    number = parse_number(text.strip())
+    number = parse_number(with_point(text) if commas else text.strip())
     if number is None:
-        raise ValueError(f"the column `{name}` must be a number, but is {value!r:.40}")
+        marked = "," in text and parse_number(text.replace(",", "").replace(".", "")) is not None
+        hint = ". Write decimals with a point, and thousands without a mark, as 1285.84" if marked else ""
+        raise ValueError(f"the column `{name}` must be a number, but is {value!r:.40}{hint}")
     if abs(number) > torch.finfo(torch.float32).max:
         raise ValueError(f"the column `{name}` must be a number that float32 can hold, but is {value!r:.40}")
     return number
 
 
-def _yes_or_no(row: Mapping[str, Any], name: str) -> int | None:
+def _yes_or_no(row: Mapping[str, Any], name: str, commas: bool) -> int | None:
     value = row[name]
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    number = float(value) if isinstance(value, bool) else _number(row, name)
+    number = float(value) if isinstance(value, bool) else _number(row, name, commas)
     if number not in (0, 1):
         raise ValueError(f"the column `{name}` must be 0, 1 or empty, but is {value!r:.40}")
     return int(number)

@@ -162,8 +162,11 @@ def _is_header(
     first: Sequence[str], cells: Sequence[Sequence[str]], numbers: Sequence[int], words: Sequence[int]
 ) -> bool:
     """Whether the first row names the columns: a word above numbers, a usual name, or the numbers of the columns."""
-    if any(not _is_number(first[place]) for place in numbers):
-        return True
+    wordy = sum(not _is_number(first[place]) for place in numbers)
+    if wordy:
+        label = _label(cells, words, numbers)
+        # A broken number among others, beside a label that other rows have, too, is no name.
+        return 2 * wordy >= len(numbers) or label is None or first[label].strip() not in cells[label]
     if any(first[place].strip().lower() in _LABELS for place in words):
         return True
     # The first column may have no name, as the index that pandas writes.

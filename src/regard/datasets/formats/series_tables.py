@@ -13,13 +13,20 @@ import torch
 from torch import Tensor
 
 from regard.datasets.example import Example
-from regard.datasets.formats.columns import ColumnNames
+from regard.datasets.formats.columns import ColumnNames, checked_label
 from regard.datasets.formats.series_layout import SeriesLayout, find_series, is_missing
 from regard.datasets.formats.tables import file_format, file_suffix
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import DataError, GuessedColumns
 from regard.inputs.encodings import UTF8
-from regard.inputs.lines import ErrorHandler, parse_number, raise_error, read_decoded_lines
+from regard.inputs.lines import (
+    DECIMAL_COMMAS,
+    ErrorHandler,
+    parse_number,
+    raise_error,
+    read_decoded_lines,
+    with_point,
+)
 
 __all__ = ["SeriesTable", "find_series_table"]
 
@@ -95,7 +102,7 @@ class SeriesTable:
                     raise ValueError("the row has no numbers")
                 yield f"line {line}", [[self._number(cell, place)] for place, cell in cells], self._target(row)
             except ValueError as error:
-                on_error(DataError(f"{error}.", path=self.path, line=line))
+                on_error(DataError(f"{str(error).removesuffix('.')}.", path=self.path, line=line))
 
     def _joined(self, on_error: ErrorHandler) -> Iterator[tuple[str, list[list[float]], Any]]:
         series: dict[str, list[list[float]]] = {}
@@ -110,7 +117,7 @@ class SeriesTable:
                         f"the series {name!r:.60} has the label {targets[name]!r:.60}, but here {target!r:.60}"
                     )
             except ValueError as error:
-                on_error(DataError(f"{error}.", path=self.path, line=line))
+                on_error(DataError(f"{str(error).removesuffix('.')}.", path=self.path, line=line))
                 continue
             series.setdefault(name, []).append(vector)
         for name, vectors in series.items():
@@ -128,9 +135,7 @@ class SeriesTable:
     def _target(self, row: list[str]) -> Any:
         if self.layout.label is None:
             return None
-        cell, name = row[self.layout.label].strip(), self.layout.name(self.layout.label)
-        if not cell:
-            raise ValueError(f"{name} is empty")
+        cell = checked_label(row[self.layout.label], self.layout.name(self.layout.label))
         if self.layout.is_number:
             return self._number(cell, self.layout.label)
         # The UCR archive writes class 1 as 1 or as 1.0000000e+00.
@@ -166,8 +171,8 @@ def find_series_table(
         # What is broken is reported when the rows are read; a cell in quotes may go on behind these lines.
         with suppress(csv.Error):
             rows.extend(row for _, row in islice(_rows(path, delimiter, encoding, lambda _: None), _LINES))
-        if delimiter == ";":
-            rows = [[_with_point(cell) for cell in row] for row in rows]
+        if delimiter in DECIMAL_COMMAS:
+            rows = [[with_point(cell) for cell in row] for row in rows]
         layout = find_series(rows, columns, labelled=labelled)
         if layout is not None:
             return SeriesTable(path, delimiter, encoding, layout)
@@ -185,10 +190,4 @@ def _rows(path: Path, delimiter: str, encoding: str, on_error: ErrorHandler) -> 
 
 
 def _parsed(cell: str, delimiter: str) -> float | None:
-    return parse_number(_with_point(cell) if delimiter == ";" else cell)
-
-
-def _with_point(cell: str) -> str:
-    """A number with a decimal point: spreadsheets of many countries write commas, and divide columns by semicolons."""
-    pointed = cell.strip().replace(",", ".", 1)
-    return pointed if parse_number(pointed) is not None else cell
+    return parse_number(with_point(cell) if delimiter in DECIMAL_COMMAS else cell)

@@ -1,30 +1,32 @@
 """Reading a user's own tables: CSV, TSV and JSON Lines with named columns."""
 
 import csv
+import dataclasses
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.datasets.example import Example
-from regard.datasets.formats.class_folders import PICTURES, SOUNDS
 from regard.datasets.formats.columns import HEADER, SOURCE_TYPES, ColumnNames, Columns, check_column_names, find_file
-from regard.datasets.formats.headers import is_medium, is_unlike_data, looks_like_names, names_for_data
+from regard.datasets.formats.header_errors import check_divided, explained
+from regard.datasets.formats.headers import is_unlike_data, looks_like_names
+from regard.datasets.formats.quotation_marks import warn_of_rows
 from regard.datasets.formats.text_formats import detect_format
 from regard.errors import ArgumentError, DataError, GuessedColumns
 from regard.inputs.encodings import UTF8, encoding_of
-from regard.inputs.lines import ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
+from regard.inputs.lines import DECIMAL_COMMAS, ErrorHandler, existing_file, raise_error, read_decoded_lines, read_lines
 
 __all__ = ["TABLES", "file_format", "file_suffix", "has_source_column", "read_sources", "read_table"]
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """The suffixes of tables, before .gz if it is compressed."""
 
-_LINES = 50  # of a table, by which a header is told from data
+_LINES = 200  # of a table, by which a header is told from data
 
 
 def file_suffix(path: Path) -> str:
@@ -72,9 +74,9 @@ def read_table(
 
     A .csv file has a header, commas and double quotes; a .tsv file has a header, tabs, and no quoting: a quotation mark
     is an ordinary character. Columns without a name are skipped. A .jsonl file has an object in each line. Blank lines
-    are skipped. Only texts may be empty, and single ones of several labels, which are then None. Molecules must be
-    valid for RDKit. A file that isn't there is looked for in the folders beside the table, and in the one above it, and
-    its name may lack the suffix of sounds and pictures.
+    are skipped. Only a target that is a text may be empty, and single ones of several labels, which are then None.
+    Molecules must be valid for RDKit. A file that isn't there is looked for in the folders beside the table, and in the
+    one above it, and its name may lack the suffix of sounds and pictures.
 
     Args:
         path: the file; its suffix is .csv, .tsv or .jsonl (and .gz), or .txt if its content has one of these formats
@@ -117,6 +119,7 @@ def read_table(
                 columns = Columns.from_header(tuple(row), path, columns)
             except DataError as error:
                 raise (_explained(error, row, table) if header is None else error) from error
+            columns = dataclasses.replace(columns, decimal_commas=table.form["delimiter"] in DECIMAL_COMMAS)
         try:
             example = columns.example(row, path.parent)
         except ValueError as error:
@@ -135,7 +138,7 @@ def has_source_column(path: str | Path, *, encoding: str = UTF8) -> bool:
     table = _Table(existing_file(path), file_suffix(Path(path)), ",", encoding)
     try:
         rows = (row for _, row in (_objects if table.kind == ".jsonl" else _headed)(table, raise_error))
-        return len({*next(rows, ())} & {*SOURCE_TYPES}) == 1
+        return len({name.strip() for name in next(rows, ())} & {*SOURCE_TYPES}) == 1
     except DataError:
         return False
 
@@ -226,9 +229,12 @@ def _rows(
 
     reader = csv.reader(lines(), strict=True, **table.form)
     header: list[str] | None = None
+    source = "the header" if names is None else "--columns names"
     line = 1
+    told = False
     try:
         for row in reader:
+            told = told or warn_of_rows(row, table.delimiter, path, line)
             if wrong_lines:
                 # A header that isn't UTF-8 may lack the name of a column, so it can't be skipped.
                 for wrong in wrong_lines:
@@ -237,24 +243,25 @@ def _rows(
             elif header is None and row and names is not None:
                 header = _check_named(row, list(names), table, line)
                 # The table may have a header all the same.
-                if _is_header(row, header, targets, table):
+                other = _named(header, map(str.strip, row)) != _named(header, header)
+                if other and _is_header(row, header, targets, table):
                     warnings.warn(
                         f"{path}: the first line ({', '.join(row):.60}) seems to name the columns, and isn't read. If "
                         "it is data, put another line before it.",
                         GuessedColumns,
                         stacklevel=2,
                     )
-                elif row != header:
+                elif other:
                     yield line, _named(header, row)
             elif header is None and row:
-                header = row
-                _check_divided(row, table.kind, path)
-                twice = sorted(name for name, count in Counter(row).items() if count > 1 and name)
+                header = [name.strip() for name in row]
+                check_divided(row, table.kind, path)
+                twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
                 if twice:
                     wrong = DataError(f"two columns are called {twice[0]!r:.60}.", path=path, line=line)
-                    raise _explained(wrong, dict.fromkeys(row), table)
+                    raise _explained(wrong, dict.fromkeys(header), table)
             elif header and row and len(row) != len(header):
-                problem = f"a row must have {len(header)} columns, as the header, but has {len(row)}."
+                problem = f"a row must have {len(header)} columns, as {source}, but has {len(row)}."
                 on_error(DataError(problem, path=path, line=line))
             elif header and row:
                 yield line, _named(header, row)
@@ -266,7 +273,9 @@ def _rows(
             wrong = "a carriage return alone doesn't end a line. Save the table with the line ends of Windows or Unix."
             raise DataError(wrong, path=path, line=line) from error
         # An unclosed quote extends to the end of the file, so the line where it was opened is reported.
-        raise DataError(f"the row that begins here isn't CSV ({error}).", path=path, line=line) from error
+        unclosed = "a quotation mark in the row that begins here is never closed. Close or remove it."
+        wrong = unclosed if "end of data" in str(error) else f"the row that begins here isn't CSV ({error})."
+        raise DataError(wrong, path=path, line=line) from error
     if header is None:
         empty = "it is empty." if names is not None else "it is empty; its first line must name the columns."
         raise DataError(empty, path=path)
@@ -282,7 +291,7 @@ def _is_header(row: list[str], names: list[str], targets: Mapping[str, bool], ta
         table: the table, which is read to its end only if the row looks like names.
     """
     places = [(names.index(name), numbers) for name, numbers in targets.items() if name in names]
-    if row == names or not places or not looks_like_names(row, names):
+    if not places or not looks_like_names(row, names):
         return False
     others: list[list[str]] = []
     lines = (f"{text}\n" for _, text, _ in read_decoded_lines(table.path, encoding=table.encoding))
@@ -294,7 +303,7 @@ def _is_header(row: list[str], names: list[str], targets: Mapping[str, bool], ta
     return all(is_unlike_data(row[place], cells[place], numbers=numbers) for place, numbers in places)
 
 
-def _named(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
+def _named(header: Sequence[str], row: Iterable[str]) -> dict[str, Any]:
     return {name: cell for name, cell in zip(header, row, strict=True) if name}
 
 
@@ -306,12 +315,20 @@ def _headed(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, list[s
 
 
 def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> list[str]:
-    """The names of all columns, after checking that they are as many as the columns of the first row."""
+    """The names of all columns, after checking that they are as many as the columns of the first row, in its order."""
     if len(row) != len(names):
-        _check_divided(row, table.kind, table.path)
+        check_divided(row, table.kind, table.path)
         raise DataError(
             f"--columns must name every column, but names {len(names)} of {len(row)}. Leave the name of a "
             "column empty that isn't read, as in text,,label.",
+            path=table.path,
+            line=line,
+        )
+    cells = [cell.strip() for cell in row]
+    if any(name and name != cell for name, cell in zip(names, cells, strict=True)) and {*names} - {""} <= {*cells}:
+        raise DataError(
+            f"the first line names the columns itself ({', '.join(cells):.200}), in another order than --columns. "
+            "Leave --columns out.",
             path=table.path,
             line=line,
         )
@@ -319,51 +336,10 @@ def _check_named(row: list[str], names: list[str], table: _Table, line: int) -> 
 
 
 def _explained(error: DataError, row: Mapping[str, Any], table: _Table) -> DataError:
-    """What is wrong with the names of the columns, or that the first line isn't names at all."""
     if table.kind == ".jsonl":
         return error
-    lines = (f"{text}\n" for _, text, _ in read_decoded_lines(table.path, encoding=table.encoding))
-    rows: list[list[str]] = []
-    # A cell in quotes may go on behind these lines.
-    with suppress(csv.Error):
-        rows.extend(islice((each for each in csv.reader(lines, strict=True, **table.form) if each), _LINES))
-    if len(rows) > 1 and (names := names_for_data(rows)) is not None:
-        return DataError(
-            f"it looks like data, but must name the columns. Name them by --columns {','.join(names)}; from Python: "
-            f"columns={{{HEADER!r}: {names}}}.",
-            path=error.path,
-            line=error.line,
-        )
-    wrong, asked, _ = error.reason.partition(" Say which is the source:")
-    named = next((name for name, cell in row.items() if asked and _names_file(cell, table.path.parent)), None)
-    if named is None:
-        return error
-    step = f"The column {named} names files: --column path={named}; from Python: columns={{'path': {named!r}}}."
-    return DataError(f"{wrong} {step}", path=error.path, line=error.line)
-
-
-def _names_file(cell: Any, folder: Path) -> bool:
-    if not isinstance(cell, str) or not cell.strip() or len(cell) > 1000 or "\0" in cell:
-        return False
-    try:
-        return is_medium(cell) or find_file(cell, folder).suffix.lower() in (*SOUNDS, *PICTURES)
-    except (ValueError, OSError):
-        return False
-
-
-def _check_divided(header: list[str], kind: str, path: Path) -> None:
-    """Check the separator: spreadsheets of many countries write semicolons, and then the header is one name."""
-    wanted = "tabs" if kind == ".tsv" else "commas"
-    for mark, called in {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}.items():
-        if len(header) == 1 and mark in header[0] and called != wanted:
-            # A .txt file is read by its content.
-            suffix = {"tabs": ".tsv", "commas": ".csv"}.get(called, ".txt")
-            raise DataError(
-                f"columns must be divided by {wanted} in a {kind} file, but seem to be by {called}. "
-                f"Save the table with {wanted}, or call it {suffix}.",
-                path=path,
-                line=1,
-            )
+    lines = islice(read_decoded_lines(table.path, encoding=table.encoding), _LINES)
+    return explained(error, row, [text for _, text, _ in lines], table.form)
 
 
 def _objects(table: _Table, on_error: ErrorHandler) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -1,7 +1,7 @@
 """Reading sentences whose words have labels from columns (CoNLL-2003 and the like), or from lines of word/TAG."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -177,17 +177,18 @@ def tag_mark(lines: list[str]) -> str | None:
     return None
 
 
-def is_columns(lines: list[str]) -> bool:
+def is_columns(lines: Sequence[str]) -> bool:
     """Whether lines are words in columns with labels that repeat, where empty lines divide the sentences.
 
     Args:
         lines: the first lines of a file, with the empty ones.
     """
     layout = _layout(lines)
-    texts = [line for line in lines if line.strip()]
-    if layout is None or not any(not line.strip() for line in lines[lines.index(texts[0]) : lines.index(texts[-1])]):
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    # Without an empty line between the first and the last, the places of the others are consecutive.
+    if layout is None or filled[-1] - filled[0] < len(filled):
         return False
-    rows = [layout.split(line) for line in texts if not _is_comment(line, layout)]
+    rows = [layout.split(lines[place]) for place in filled if not _is_comment(lines[place], layout)]
     last = {row[-1] for row in rows}
     # A text with spaces in it is a cell of a table, and no word.
     words = all(len(row) == layout.columns and " " not in row[layout.word] for row in rows)

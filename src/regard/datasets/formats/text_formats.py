@@ -59,9 +59,10 @@ def detect_format(path: str | Path, encoding: str = UTF8) -> TextFormat | None:
     """
     # Lines that can't be decoded are reported when the file is read.
     every = [line for _, line in islice(read_lines(path, lambda _: None, encoding=encoding), 10 * _LINES)]
-    lines = [line for line in every if line.strip()][:_LINES]
-    if not lines:
+    filled = [place for place, line in enumerate(every) if line.strip()][:_LINES]
+    if not filled:
         return None
+    lines = [every[place] for place in filled]
     if _is_object(lines[0]):
         return TextFormat(".jsonl")
     words = [line for line in lines if not line.startswith("#")]
@@ -70,7 +71,7 @@ def detect_format(path: str | Path, encoding: str = UTF8) -> TextFormat | None:
     if mark := tag_mark(lines):
         return TextFormat(".tagged", mark)
     standard = {name for names in COLUMN_ROLES.values() for name in names}
-    if is_columns(every[: every.index(lines[-1]) + 1]) and not standard & {*re.split("[\t,;|]", lines[0])}:
+    if is_columns(every[: filled[-1] + 1]) and not standard & {*re.split("[\t,;|]", lines[0])}:
         return TextFormat(".conll", "\t" if "\t" in lines[0] else " ")
     for delimiter in f"{_DELIMITERS} ":
         if _is_numbers(lines, delimiter):

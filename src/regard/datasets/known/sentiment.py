@@ -45,7 +45,8 @@ def _with_phrases(folder: Path, split: str, label: str, on_error: ErrorHandler) 
 
 
 def _reviews(folder: Path, split: str, label: str, on_error: ErrorHandler) -> Iterator[Example[str, str]]:
-    rows = read_table(folder / "ChnSentiCorp_htl_all.csv", Columns("review", "label"), on_error=on_error)
+    columns = Columns("review", "label", may_be_empty=True)  # one is
+    rows = read_table(folder / "ChnSentiCorp_htl_all.csv", columns, on_error=on_error)
     return select_split((dataclasses.replace(review, target=_FEELINGS[review.target]) for review in rows), split)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard.errors import ArgumentError
+from regard.inputs.lines import parse_number
 from regard.tasks.task import CALIBRATED, NUMBERS, Task
 
 if TYPE_CHECKING:
@@ -129,10 +130,12 @@ class _Classifier(Task):
         """Refuse target texts as labels: most occur only once, and a classifier can't predict new ones."""
         labels = [label for label in self.known_targets(examples) if isinstance(label, str)]
         if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
+            step = "To train a model that writes texts, use regard train seq2seq."
+            if all(parse_number(label.replace(",", ".")) is not None for label in labels):
+                step = "They are numbers. To predict numbers, name their column as such: --column number=label."
             raise ArgumentError(
                 f"`data` must have labels that repeat, to be for a classifier, but {len({*labels}):,} of "
-                f"{len(labels):,} in {name} are different. To train a model that writes texts, use regard train "
-                "seq2seq."
+                f"{len(labels):,} in {name} are different. {step}"
             )
 
     def warnings(self, model: Any, splits: Mapping[str, Sequence[Any]], scores: Mapping[str, Any]) -> Iterator[str]:

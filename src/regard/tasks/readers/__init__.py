@@ -91,7 +91,7 @@ def find_reader(
     except UnknownNameError as error:
         if str(error).startswith("`encoding`"):
             raise
-        known = [*fitting_data(TASKS[task]), "a path"]
+        known = [*fitting_data(TASKS[task]), "the path of an existing file or folder"]
         raise UnknownNameError("data", given, known, similar_paths(given)) from None
     kind = TreebankReader if source.is_treebank else OwnFilesReader if source.dataset is None else DatasetReader
     return kind.of(source, given, TASKS[task], label, usual_label, columns=columns, other=other)
