@@ -81,14 +81,17 @@ def test_columns_turned_round(trained, tmp_path, capsys):
         )
 
 
-def test_evaluate_leaves_out_what_is_empty_and_says_so(trained, tmp_path, capsys):
+def test_evaluate_names_the_line_of_what_is_empty_and_leaves_it_out_where_asked(trained, tmp_path, capsys):
     with (tmp_path / "own.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("text", "target"), *ROWS, ("", "ba")])
-    assert main(["evaluate", str(trained / "out"), "--data", str(tmp_path / "own.csv")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    command = ["evaluate", str(trained / "out"), "--data", str(tmp_path / "own.csv")]
+    assert main(command) == 1
+    assert "own.csv, line 6: the column `text` is empty." in capsys.readouterr().err
+    assert main([*command, "--skip-broken", str(tmp_path / "broken.jsonl")]) == 0
+    said, told = (" ".join(each.split()) for each in capsys.readouterr())
     assert "The BLEU on 4 examples is" in said
     assert "ChrF: 100.0000." in said
-    assert "1 source was empty and left out." in said
+    assert "1 of 5 lines is broken and was skipped" in told
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ BROKEN = {
     "no such file": ("path,label\na.wav,b\n", None, 2, "there is no file "),
     "no such sound": ("text,sound\na,a.wav\n", None, 2, "there is no file "),
     "an empty sound": ("text,sound\na,\n", None, 2, "the column `sound` is empty."),
-    "no target": ("text,wanted\na,b\n", None, 1, "Say which is the target: --column label=NAME or number="),
+    "no target": ("text,wanted\na,b\n", None, 1, "Say which is the target: --column label=wanted or number="),
     "the target as source": (
         "text,target\na,b\n",
         {"text": "target"},
@@ -309,3 +309,24 @@ def test_sources_are_read_without_targets(tmp_path):
     assert [has_source_column(tmp_path / name) for name in ("a.csv", "b.tsv", "c.jsonl")] == [False, True, True]
     with pytest.raises(ArgumentError, match=r"`path` must end in \.csv, \.tsv, \.jsonl to have columns"):
         list(read_sources(tmp_path / "1.wav"))
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        (
+            "text,kind",
+            "but the only one left is called kind. Say which is the target: --column label=kind or number=kind",
+        ),
+        ("CID,Class,text,MW", "none of CID, Class, MW is. Say which is the target: --column label=Class or"),
+        ("a,b,Review,label", "b, Review, label is. Say which is the source: --column text=Review or path=Review"),
+        ("a,b,text", "none of a, b is. Say which is the target: --column label=NAME or"),
+        (",".join(["text", *(f"x{n}" for n in range(40))]), "x10, x11 and 28 more is. Say which is the target"),
+    ],
+)
+def test_the_column_that_is_probably_meant_stands_in_the_next_command(tmp_path, header, told):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n{','.join('a' for _ in header.split(','))}\n", encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        list(read_table(path))
+    assert told in str(caught.value)

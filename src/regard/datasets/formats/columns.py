@@ -39,6 +39,13 @@ HEADER = "header"
 SOURCE_TYPES = ("text", "path", "smiles")
 """The types of sources in a table: a text, the path of a file (from the table's folder), a molecule."""
 
+_OFTEN = {
+    "source": ("sentence", "review", "content", "message", "question", "title", "headline", "file", "filename"),
+    "target": ("class", "category", "sentiment", "intent", "topic", "rating", "stars", "answer", "y"),
+}
+"""What sources and targets are often called."""
+_MOST_NAMED, _LONGEST_NAME = 12, 60
+
 TARGET_TYPES = ("label", "number", "labels", "text", "sound")
 """The types of targets in a table: a label, a number, a 1 or 0 for each of several questions, a text, or the path of a
 recording (relative to the table's folder)."""
@@ -177,10 +184,11 @@ class Columns:
             usable = [name for name in COLUMN_ROLES[role] if name in names] or [name for name in usual if name in free]
             if len(usable) != 1:
                 left = [column for column in free if column not in [names.get(name, name) for name in chosen]]
+                guess = _likely(left, role)
+                options = " or ".join(f"{name}={guess}" for name in COLUMN_ROLES[role])
                 raise DataError(
                     f"one column must be called {', '.join(usual[:-1])} or {usual[-1]}, but {_which(usable, left)}. "
-                    f"Say which is the {role}: --column {'=NAME or '.join(COLUMN_ROLES[role])}=NAME; from Python: "
-                    f"columns={{{usual[0]!r}: 'NAME'}}.",
+                    f"Say which is the {role}: --column {options}; from Python: columns={{{usual[0]!r}: {guess!r}}}.",
                     path=path,
                     line=1,
                 )
@@ -335,7 +343,15 @@ def _which(usable: Sequence[str], free: Sequence[str]) -> str:
         return f"{' and '.join(usable)} are there"
     if len(free) == 1:
         return f"the only one left is called {free[0]}"
-    return f"none of {', '.join(free)} is" if free else "no other one is there"
+    more = f" and {len(free) - _MOST_NAMED:,} more" if len(free) > _MOST_NAMED else ""
+    return f"none of {', '.join(free[:_MOST_NAMED])}{more} is" if free else "no other one is there"
+
+
+def _likely(free: Sequence[str], role: str) -> str:
+    """The column that is probably meant, so that the next command can be copied; else NAME."""
+    if len(free) == 1 and len(free[0]) <= _LONGEST_NAME:
+        return free[0]
+    return next((column for column in free if column.lower() in _OFTEN[role]), "NAME")
 
 
 def _no_column(column: str, name: str, header: Sequence[str]) -> str:
