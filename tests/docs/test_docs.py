@@ -156,13 +156,14 @@ def test_outputs_are_those_of_the_block_above(generate):
 
 def test_commands_run_in_turn_where_the_blocks_do(generate):
     command = "<!-- generated: here: regard data check one.conllu -->\n<!-- end -->\n"
-    begin = "```python\nfrom pathlib import Path\nsentence = '1\\ta\\t_\\tDET' + 6 * '\\t_' + '\\n\\n'\n```\n\n"
+    words = "'1\\ta\\t_\\tDET' + 6 * '\\t_' + '\\n2\\tsaw\\t_\\tNOUN' + 6 * '\\t_' + '\\n\\n'"
+    begin = f"```python\nfrom pathlib import Path\nsentence = {words}\n```\n\n"
     write = "```python\nPath('one.conllu').write_text({}sentence)\n```\n\n"
     text = begin + write.format("") + command + write.format("2 * ") + command
     shown = re.findall(r"```text\n(.*?)```", generate.generated(text), re.DOTALL)
     assert all(each.startswith("$ regard data check one.conllu\n") for each in shown)
     # Sentences and words of the file as it was then.
-    assert [re.findall(r"^all +(\d+) +(\d+)", each, re.MULTILINE) for each in shown] == [[("1", "1")], [("2", "2")]]
+    assert [re.findall(r"^all +(\d+) +(\d+)", each, re.MULTILINE) for each in shown] == [[("1", "2")], [("2", "4")]]
 
 
 def test_a_command_that_fails_is_told(generate):
