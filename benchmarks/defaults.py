@@ -113,6 +113,7 @@ TUNED = (
     "gunpoint",
     "leaf",
     "digit",
+    "speaker",
     "bbbp",
     "esol",
     "letters",

@@ -32,7 +32,7 @@ _TITLES = {
     "tox21": "molecules: toxicity",
     "bbbp": "molecules: blood-brain barrier",
     "esol": "molecules: solubility",
-    "lipophilicity": "molecules: hydrophilicity",
+    "lipophilicity": "molecules: lipophilicity",
     "digits": "recordings: strings of digits",
     "letters": "pairs: letters to phonemes",
     "multi30k": "pairs: German to English",
@@ -54,6 +54,8 @@ def table(lines: Iterable[Row] | None = None) -> str:
         lines = map(json.loads, LINES.read_text(encoding="utf-8").splitlines())
     runs = [each for each in lines if (each["judged"], each["called"]) == ("test", "after")]
     head = ("data", "examples", "measure", "default", "baseline", "better by", "seeds", "CPU seconds")
+    if not runs:
+        return "Not measured yet: `python benchmarks/defaults.py --final` measures it.\n"
     rows = [head, ("---",) * len(head)]
     points: dict[str, float] = {}
     for size in _SIZES:
@@ -83,7 +85,10 @@ def _row(title: str, count: int, runs: Sequence[Row]) -> tuple[str, ...]:
     measure, score, baseline = runs[0]["measure"], _mean(runs, "score"), _mean(runs, "baseline")
     ahead = points_of(runs)
     if ahead is None:
-        better = f"{100 * (baseline / score if measure in _FALL else score / baseline) - 100:+.1f} %" if score else ""
+        least = min(score, baseline)
+        better = (
+            f"{100 * (baseline / score if measure in _FALL else score / baseline) - 100:+.1f} %" if least > 0 else ""
+        )
         said = f"{score:.3f}", f"{baseline:.3f}", better
     else:
         said = f"{100 * score:.1f} %", f"{100 * baseline:.1f} %", f"{ahead:+.1f}"
@@ -96,7 +101,7 @@ def _summary(points: dict[str, float]) -> str:
     name, least = min(points.items(), key=lambda each: each[1])
     behind = sum(each < -0.5 for each in points.values())
     mean = statistics.mean(points.values())
-    said = f"In the mean of {len(points)} rows of shares the default is {mean:.1f} points better than its baseline. "
+    said = f"In the mean of the {len(points)} rows that are shares the default is {mean:.1f} points better. "
     if not behind:
         return f"{said}In none is it more than half a point worse. "
     return f"{said}In {behind} it is more than half a point worse, at worst by {-least:.1f} points: {name}. "

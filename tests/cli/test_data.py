@@ -227,7 +227,7 @@ def test_check_says_what_targets_without_labels_are(capfd, tmp_path):
     assert split["targets"] == {"kind": "texts", "least": 3, "median": 14, "most": 25, "numeric": False}
     path.write_text("text,label\n" + "".join(f"walk{place},{place}.5\n" for place in range(3, 26)))
     assert run(["data", "check", str(path), "--width", "200"]) == 0
-    assert "are read as texts. To predict numbers: --column number=label." in capfd.readouterr().out
+    assert "are read as texts. To predict numbers: --column number=label;" in capfd.readouterr().out
     path.write_text("text,number\na,1.5\nb,-2\n")
     assert run(["data", "check", str(path), "--width", "200"]) == 0
     assert "numbers from -2 to 1.5, median -0.25" in capfd.readouterr().out

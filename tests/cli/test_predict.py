@@ -317,13 +317,13 @@ def test_lines_before_a_broken_one_are_answered(predict, tmp_path, broken):
     ("name", "kind", "told"),
     [
         ("own.conllu", "tagger", "regard evaluate MODEL --data FILE"),
-        ("own.ts", "vectors", "Leave -f out: regard predict MODEL own.ts"),
-        ("own.csv", "vectors", "leave -f out: regard predict vectors own.csv"),
-        ("own.wav", "speech", "Leave -f out"),
+        ("own.ts", "vectors", "this is a source itself. Leave -f out"),
+        ("own.csv", "vectors", "this is a table of series itself. Leave -f out"),
+        ("own.wav", "speech", "this is a source itself"),
     ],
 )
 def test_a_source_itself_is_no_list_of_sources(predict, tmp_path, name, kind, told):
-    (tmp_path / name).write_text("1,2,3\n4,5,6\n", encoding="utf-8")
+    (tmp_path / name).write_text("1,2,3\n4,5,6\n" * 5, encoding="utf-8")
     code, out, err = predict(kind, "-f", name)
     assert (code, out) == (1, "")
     assert told in " ".join(err.split())
@@ -331,10 +331,14 @@ def test_a_source_itself_is_no_list_of_sources(predict, tmp_path, name, kind, to
 
 def test_a_table_of_the_names_of_files_is_a_list(predict, tmp_path):
     np.save(tmp_path / "a.npy", np.eye(3, dtype=np.float32))
-    (tmp_path / "list.csv").write_text("path\na.npy\n", encoding="utf-8")
-    code, out, _ = predict("vectors", "-f", "list.csv")
-    assert code == 0
-    assert "a.npy" in out
+    for head in ("path\n", ""):
+        (tmp_path / "list.csv").write_text(f"{head}a.npy\n", encoding="utf-8")
+        code, out, _ = predict("vectors", "-f", "list.csv")
+        assert code == 0
+        assert "a.npy" in out
+    code, _, err = predict("vectors", "-f", "missing.npy")
+    assert code == 1
+    assert "source itself" not in err
 
 
 def test_a_list_that_is_not_there(predict, tmp_path):

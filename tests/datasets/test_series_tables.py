@@ -132,6 +132,12 @@ def test_a_broken_number_in_the_first_row_makes_no_names_of_it(written, slow, fa
     assert [(wrong.line, wrong.reason[:31]) for wrong in problems] == [(1, "column 3 must be a number that ")]
 
 
+def test_names_that_count_columns_beside_one_word_are_names(written):
+    rows = [f"{place % 3},1.5,2.5,{place}.25" for place in range(12)]
+    found = read_warned(written("\n".join(["0,1,2,target", *rows])))
+    assert [example.target for example in found] == [place + 0.25 for place in range(12)]
+
+
 def test_series_without_labels_are_refused_with_the_next_step(written):
     with pytest.raises(
         DataError, match=r"series of 3 numbers, but which column has their labels .* --column label=NAME"

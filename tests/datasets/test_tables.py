@@ -96,10 +96,12 @@ def test_quotes_are_of_csv_alone(tmp_path):
     assert read(tmp_path, 'text\tlabel\n"a\tyes\n', name="a.tsv") == [Example('"a', "yes")]
 
 
-def test_numbers_beside_semicolons_and_tabs_may_have_commas(tmp_path):
-    for mark, name in ((";", "a.txt"), ("\t", "a.tsv")):
-        found = read(tmp_path, f"text{mark}number\na{mark}-3,30\nb{mark}2.5\n", name=name)
-        assert found == [Example("a", -3.3), Example("b", 2.5)]
+def test_numbers_beside_semicolons_may_have_commas(tmp_path):
+    found = read(tmp_path, "text;number\na;-3,30\nb;2.5\n", name="a.txt")
+    assert found == [Example("a", -3.3), Example("b", 2.5)]
+    # Beside tabs a comma may mark thousands.
+    with pytest.raises(DataError, match=r"must be a number, but is '1,285'. Write decimals with a point"):
+        read(tmp_path, "text\tnumber\na\t1,285\n", name="a.tsv")
 
 
 def test_rows_between_two_stray_quotes_are_told(tmp_path):
@@ -107,7 +109,14 @@ def test_rows_between_two_stray_quotes_are_told(tmp_path):
     with pytest.warns(GuessedColumns, match="a.csv, line 3: one cell goes on over 5 lines, which could be rows. Is a"):
         found = read(tmp_path, f'text,label\nbad,no\n"awful,no\n{rows}dull",no\n')
     assert len(found) == 2
-    # Paragraphs of a text are no rows.
+    # Paragraphs of a text, or of the only column, and lines that end otherwise are no rows.
+    assert (
+        len(
+            read(tmp_path, 'text,label\n"Dear all,\nplease come,I beg you all\nto us,at nine or ten\nx,y z a b\n.",a\n')
+        )
+        == 1
+    )
+    assert len(read(tmp_path, 'text,label\n"x\na\rb,c\nd,e\ne,f\nf",y\ng,z\n')) == 2
     assert len(read(tmp_path, 'text,label\n"I saw.\nYou, too.\n\nThey saw, too.\nWe did.\nI left.",no\n')) == 1
 
 

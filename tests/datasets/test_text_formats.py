@@ -82,8 +82,30 @@ def test_what_was_looked_for_is_said(written, capsys):
 def test_a_workbook_is_named(tmp_path, name):
     with zipfile.ZipFile(tmp_path / name, "w") as archive:
         archive.writestr("xl/workbook.xml", "<workbook/>")
-    with pytest.raises(DataError, match=r"it is an Excel workbook\. Save it as CSV UTF-8 in Excel, and name that file"):
+    with pytest.raises(DataError, match=r"it is an Excel workbook\. Save it as CSV UTF-8, and name that file"):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xfe", b""])
+def test_a_damaged_zip_is_compressed(tmp_path, damage):
+    with zipfile.ZipFile(tmp_path / "a.csv", "w") as archive:
+        archive.writestr("x.csv", "a,b\n")
+    held = (tmp_path / "a.csv").read_bytes()
+    # A version that nobody reads, in the directory at the end; or a directory that is cut off.
+    at = held.index(b"PK\x01\x02") + 6
+    (tmp_path / "a.csv").write_bytes(held[:at] + damage + held[at + 2 :] if damage else held[:at])
+    with pytest.raises(DataError, match="it is compressed"):
+        read(tmp_path / "a.csv")
+
+
+def test_other_files_that_are_no_text_are_named(tmp_path):
+    (tmp_path / "a.json.gz").write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(DataError, match=r"its name must end in"):
+        read(tmp_path / "a.json.gz")
+    with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
+        archive.writestr("word/document.xml", "<document/>")
+    with pytest.raises(DataError, match=r"it is a Word document\. Save it as plain text"):
+        read(tmp_path / "a.docx")
 
 
 def test_an_array_of_json_is_named(written):

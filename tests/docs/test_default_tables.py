@@ -30,9 +30,7 @@ def test_a_row_is_a_mean_over_seeds(tables):
     lines += [run("sst2", "100", 0.1, 0.9, called="before"), run("sst2", "100", 0.1, 0.9, judged="dev")]
     said = tables.table(lines).splitlines()
     assert said[2] == "| texts: sentences of film reviews | 100 | accuracy | 60.0 % | 55.0 % | +5.0 | 2 | 7 |"
-    assert said[4].startswith(
-        "In the mean of 1 rows of shares the default is 5.0 points better than its baseline. In none"
-    )
+    assert said[4].startswith("In the mean of the 1 rows that are shares the default is 5.0 points better. In none")
     assert said[4].endswith("an abacus; Python 3, torch 2. Every run: benchmarks/results/defaults.jsonl.")
 
 
@@ -47,6 +45,15 @@ def test_errors_fall_and_other_measures_are_in_percent(tables):
     assert "| RMSE | 1.000 | 1.500 | +50.0 % | 1 |" in said
     assert "| BLEU | 12.000 | 10.000 | +20.0 % | 1 |" in said
     assert "In 1 it is more than half a point worse, at worst by 10.0 points: pairs: letters to phonemes (100)." in said
+
+
+def test_without_runs_the_command_is_told(tables):
+    assert "--final" in tables.table([])
+    assert tables.table([run("multi30k", "100", 1.0, 0.0, measure="BLEU")]).count("BLEU | 1.000 | 0.000 |  |") == 1
+
+
+def test_the_recorded_runs_have_a_row(tables):
+    assert "| words: English parts of speech | 100 | accuracy |" in tables.table()
 
 
 def test_small_comes_before_large(tables):

@@ -298,7 +298,8 @@ class TestInAModel:
         assert model.evaluate(recordings_of(24, seed=1)).score == 1.0
         source, encoder = recipe.input, model.encoder
         kept = [source.training_item(encoder, each) for each, _ in pairs]
-        keys = {source.linear_key(encoder, each) for each in [*kept, *kept]}
+        again = [source.training_item(encoder, each) for each, _ in pairs]
+        keys = {source.linear_key(encoder, each) for each in [*kept, *again]}
         assert len(keys) == len(pairs)
         inputs = source.linear_inputs(encoder, kept)
         for each, (sound, _) in zip(inputs, pairs, strict=True):

@@ -199,7 +199,10 @@ def _blocks(report: "Report") -> "tuple[Block, ...]":
     blocks: list[Block] = [Table(columns, rows, aligned)]
     blocks += [Prose(said) for said in map(_labels, report.splits) if said]
     if any(split.targets is not None and split.targets.numeric for split in report.splits):
-        said = "The targets are numbers, but are read as texts. To predict numbers: --column number=label."
+        said = (
+            "The targets are numbers, but are read as texts. To predict numbers: --column number=label; numbers in a "
+            "table divided by commas need decimal points."
+        )
         blocks.append(Prose(said))
     if any(split.out_of_vocabulary is not None for split in report.splits):
         blocks.append(Prose("Unknown words: the share of a split's words that don't occur in train."))

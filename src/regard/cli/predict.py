@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.answering.model_checks import check_lists, check_readable, check_script
+from regard.cli.answering.model_checks import check_list, check_readable, check_script
 from regard.cli.answering.reading import STANDARD_INPUT, Line, in_script, read_sources
 from regard.cli.arguments.broken_lines import BrokenLines, raise_with_option
 from regard.cli.arguments.columns import column_names
@@ -171,7 +171,7 @@ def answer_all(
                 check_readable(model, model.name)
                 check_script(model, wanted.script)
                 if wanted.file not in (None, "-") and columns is None:
-                    check_lists(model, wanted.file)
+                    check_list(model, wanted.file, wanted.encoding)
                 names.append(model.name)
             return model
 

@@ -27,8 +27,10 @@ __all__ = [
 ErrorHandler = Callable[[DataError], None]
 """A function that is called with each error; what is broken is then skipped, and reading continues."""
 
-DECIMAL_COMMAS = ";\t"
-"""The delimiters of tables whose numbers may have decimal commas: spreadsheets of many countries write both."""
+DECIMAL_COMMAS = ";"
+"""The delimiter of tables whose numbers may have decimal commas, as spreadsheets of many countries write them.
+
+Beside tabs a comma may as well mark thousands."""
 
 _LONGEST_LINE = 1 << 26  # bytes; a file of gigabytes without line ends must not be read at once
 

@@ -10,7 +10,7 @@ from regard.cli.arguments.trusted import load
 from regard.errors import ArgumentError, DataError
 
 __all__ = [
-    "check_lists",
+    "check_list",
     "check_readable",
     "check_script",
     "describe_model",
@@ -34,22 +34,29 @@ def check_readable(model: Any, name: str) -> None:
         raise ArgumentError(f"`MODEL` must read texts, files or folders, but {name} {why}: {_instead(model)}.")
 
 
-def check_lists(model: Any, file: str) -> None:
-    """Refuse a table that is itself what a model for files reads, where a list of such files is asked for.
+def check_list(model: Any, file: str, encoding: str | None) -> None:
+    """Refuse a table of series for a model of series, where a list of the names of such tables is asked for.
+
+    Args:
+        model: the model.
+        file: the file with a source on each line.
+        encoding: its encoding, as Python calls it; None: by its content.
 
     Raises:
-        DataError: it is.
+        DataError: it is such a table.
     """
-    if model.recipe.input.argument != "file" or Path(file).suffix.lower() not in (".csv", ".tsv"):
+    if model.recipe.input.argument != "file":
         return
-    from regard.datasets import has_source_column
+    from regard.datasets import find_series_table
+    from regard.datasets.formats.tables import file_suffix
     from regard.inputs.encodings import encoding_of
 
-    if not has_source_column(file, encoding=encoding_of(file)):
+    path = Path(file)
+    if file_suffix(path) in (".csv", ".tsv", ".txt") and find_series_table(
+        path, labelled=False, encoding=encoding or encoding_of(path)
+    ):
         raise DataError(
-            f"it has no column called path, with the names of files. If it is a source itself, leave -f out: regard "
-            f"predict {model.name} {file}. If a column names files, say which: --column path=NAME.",
-            path=file,
+            "-f reads the name of a file on each line, but this is a table of series itself. Leave -f out.", path=file
         )
 
 

@@ -100,7 +100,7 @@ def read_sources(
     Raises:
         RegardError: as `read_file` and `datasets.read_sources`.
     """
-    _check_lists_sources(path)
+    _check_lines(path)
     table = re.search(r"\.(csv|tsv|jsonl)(\.gz)?$", path, re.IGNORECASE) is not None
     if columns is None and not (table and os.path.isfile(path)):
         yield from read_file(path, problem, encoding)
@@ -133,22 +133,27 @@ def read_sources(
         raise DataError("there is nothing to predict for: no row has a source.", path=path)
 
 
-def _check_lists_sources(path: str) -> None:
+def _check_lines(path: str) -> None:
     """Refuse a file that by its name holds something else than a source, or the name of one, on each line.
 
     Raises:
         DataError: it does.
     """
-    if re.search(r"\.(conllu|conll)(\.gz)?$", path, re.IGNORECASE):
+    suffix = Path(path).suffix.lower()
+    if suffix in ("", ".txt", ".csv", ".tsv", ".jsonl", ".gz") or not os.path.isfile(path):
+        return
+    if suffix in (".conllu", ".conll"):
         raise DataError(
             "its lines are words with labels. For -f, write one sentence on each line; to compare with its labels, use "
             "regard evaluate MODEL --data FILE.",
             path=path,
         )
-    if re.search(r"\.(ts|npy|npz|wav|flac|ogg|mp3|aiff?|png|jpe?g|gif|bmp|tiff?|webp)$", path, re.IGNORECASE):
+    # Here and not above: it brings torch, for which plain lines needn't wait.
+    from regard.datasets import PICTURES, SOUNDS
+
+    if suffix in (*SOUNDS, *PICTURES, ".ts", ".npy", ".npz"):
         raise DataError(
-            f"it is a source itself, and has no source or name of one on each line. Leave -f out: regard predict MODEL "
-            f"{path}",
+            "-f reads a source, or the name of its file, on each line, but this is a source itself. Leave -f out.",
             path=path,
         )
 

@@ -3,6 +3,7 @@
 import csv
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from regard.errors import GuessedColumns
@@ -10,6 +11,7 @@ from regard.errors import GuessedColumns
 __all__ = ["lines_with_rows", "warn_of_rows"]
 
 _FEWEST = 3  # rows; as many lines of a text in quotes may have the commas of a row by chance
+_MOST_WORDS = 1
 
 
 def lines_with_rows(row: Sequence[str], delimiter: str) -> int:
@@ -25,11 +27,22 @@ def lines_with_rows(row: Sequence[str], delimiter: str) -> int:
         >>> lines_with_rows(["The room was clean.\\n\\nThe bed, too.\\nI slept well.\\nBut breakfast!", "yes"], ",")
         0
     """
-    for cell in row:
-        within = cell.split("\n")[1:-1]
-        if len(within) >= _FEWEST and all(len(each) == len(row) for each in csv.reader(within, delimiter=delimiter)):
-            return len(within) + 2
+    for cell in row if len(row) > 1 else ():
+        lines = cell.split("\n")[1:-1]
+        with suppress(csv.Error):
+            within = [*csv.reader(lines, delimiter=delimiter)]
+            if (
+                len(lines) >= _FEWEST
+                and {*map(len, within)} == {len(row)}
+                and any(map(_are_short, zip(*within, strict=True)))
+            ):
+                return len(lines) + 2
     return 0
+
+
+def _are_short(column: Sequence[str]) -> bool:
+    """Whether the cells of a column may be labels or numbers, and no sentences."""
+    return all(cell.strip() and len(cell.split()) <= _MOST_WORDS for cell in column)
 
 
 def warn_of_rows(row: Sequence[str], delimiter: str, path: Path, line: int) -> bool:

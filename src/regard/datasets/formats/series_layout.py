@@ -164,17 +164,26 @@ def _is_header(
     """Whether the first row names the columns: a word above numbers, a usual name, or the numbers of the columns."""
     wordy = sum(not _is_number(first[place]) for place in numbers)
     if wordy:
-        label = _label(cells, words, numbers)
+        named = any(first[place].strip().lower() in _LABELS for place in numbers)
+        counted = [first[place] for place in numbers if _is_number(first[place])]
+        if named or 2 * wordy >= len(numbers) or _count_up(counted):
+            return True
         # A broken number among others, beside a label that other rows have, too, is no name.
-        return 2 * wordy >= len(numbers) or label is None or first[label].strip() not in cells[label]
+        label = _label(cells, words, numbers)
+        return label is None or first[label].strip() not in cells[label]
     if any(first[place].strip().lower() in _LABELS for place in words):
         return True
     # The first column may have no name, as the index that pandas writes.
     counted = [first[place].strip() for place in numbers if first[place].strip()]
     if len(counted) < _FEWEST or any(first[place].strip() in cells[place] for place in words):
         return False
-    begins = ([str(start + place) for place in range(len(counted))] for start in (0, 1))
-    return counted in begins
+    return _count_up(counted)
+
+
+def _count_up(names: Sequence[str]) -> bool:
+    """Whether names are the numbers of the columns, from 0 or 1."""
+    counted = [name.strip() for name in names]
+    return counted in ([str(start + place) for place in range(len(counted))] for start in (0, 1))
 
 
 def _repeats(cells: Sequence[str]) -> bool:

@@ -132,7 +132,10 @@ class _Classifier(Task):
         if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
             step = "To train a model that writes texts, use regard train seq2seq."
             if all(parse_number(label.replace(",", ".")) is not None for label in labels):
-                step = "They are numbers. To predict numbers, name their column as such: --column number=label."
+                point = (
+                    ", with decimal points in a table divided by commas" if any("," in each for each in labels) else ""
+                )
+                step = f"They are numbers. To predict numbers, name their column as such{point}: --column number=label."
             raise ArgumentError(
                 f"`data` must have labels that repeat, to be for a classifier, but {len({*labels}):,} of "
                 f"{len(labels):,} in {name} are different. {step}"
