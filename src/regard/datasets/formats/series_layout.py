@@ -166,7 +166,7 @@ def _is_header(
     if wordy:
         named = any(first[place].strip().lower() in _LABELS for place in numbers)
         counted = [first[place] for place in numbers if _is_number(first[place])]
-        if named or 2 * wordy >= len(numbers) or _count_up(counted):
+        if named or 2 * wordy >= len(numbers) or (len(counted) >= _FEWEST and _count_up(counted)):
             return True
         # A broken number among others, beside a label that other rows have, too, is no name.
         label = _label(cells, words, numbers)
