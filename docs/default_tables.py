@@ -104,7 +104,7 @@ def _summary(points: dict[str, float]) -> str:
     said = f"In the mean of the {len(points)} rows that are shares the default is {mean:.1f} points better. "
     if not behind:
         return f"{said}In none is it more than half a point worse. "
-    return f"{said}In {behind} it is more than half a point worse, at worst by {-least:.1f} points: {name}. "
+    return f"{said}In {behind} of them it is more than half a point worse, at worst by {-least:.1f} points: {name}. "
 
 
 def _conditions(runs: Sequence[Row]) -> str:

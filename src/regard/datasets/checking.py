@@ -18,7 +18,7 @@ from regard.datasets.reading import check_columns
 from regard.datasets.sources import DataSource, KnownDataset, find_source
 from regard.errors import DataError, MissingExtraError, UnknownNameError
 from regard.inputs import FOLDINGS
-from regard.inputs.lines import ErrorHandler, parse_number
+from regard.inputs.lines import ErrorHandler, parse_number, with_point
 from regard.page.numbers import counted
 
 __all__ = ["Report", "SplitReport", "TargetRange", "check"]
@@ -257,7 +257,7 @@ def _range(examples: list[Example[Any, Any]]) -> TargetRange | None:
     for kind, types, size in (("texts", str, len), ("numbers", int | float, float)):
         if targets and all(isinstance(target, types) for target in targets):
             sizes = [size(target) for target in targets]
-            numeric = kind == "texts" and all(parse_number(text.replace(",", ".")) is not None for text in targets)
+            numeric = kind == "texts" and all(parse_number(with_point(text)) is not None for text in targets)
             return TargetRange(kind, min(sizes), median(sizes), max(sizes), numeric)
     return None
 

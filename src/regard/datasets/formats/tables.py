@@ -26,7 +26,7 @@ __all__ = ["TABLES", "file_format", "file_suffix", "has_source_column", "read_so
 TABLES = (".csv", ".tsv", ".jsonl")
 """The suffixes of tables, before .gz if it is compressed."""
 
-_LINES = 200  # of a table, by which a header is told from data
+_LINES = 200  # of a table, read to tell a header from data; a cell may hold several
 
 
 def file_suffix(path: Path) -> str:

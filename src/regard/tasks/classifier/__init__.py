@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard.errors import ArgumentError
-from regard.inputs.lines import parse_number
+from regard.inputs.lines import parse_number, with_point
 from regard.tasks.task import CALIBRATED, NUMBERS, Task
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class _Classifier(Task):
         labels = [label for label in self.known_targets(examples) if isinstance(label, str)]
         if len(labels) > _FEW_LABELS and 2 * len({*labels}) > len(labels):
             step = "To train a model that writes texts, use regard train seq2seq."
-            if all(parse_number(label.replace(",", ".")) is not None for label in labels):
+            if all(parse_number(with_point(label)) is not None for label in labels):
                 point = (
                     ", with decimal points in a table divided by commas" if any("," in each for each in labels) else ""
                 )
