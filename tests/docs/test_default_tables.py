@@ -44,7 +44,10 @@ def test_errors_fall_and_other_measures_are_in_percent(tables):
     assert "| error | 30.0 % | 20.0 % | -10.0 | 1 |" in said
     assert "| RMSE | 1.000 | 1.500 | +50.0 % | 1 |" in said
     assert "| BLEU | 12.000 | 10.000 | +20.0 % | 1 |" in said
-    assert "In 1 it is more than half a point worse, at worst by 10.0 points: pairs: letters to phonemes (100)." in said
+    assert (
+        "In 1 of them it is more than half a point worse, at worst by 10.0 points: pairs: letters to phonemes (100)."
+        in said
+    )
 
 
 def test_without_runs_the_command_is_told(tables):
