@@ -144,8 +144,8 @@ def _check_lines(path: str) -> None:
         return
     if suffix in (".conllu", ".conll"):
         raise DataError(
-            f"a {suffix} file has a word with its labels on each line, but -f reads a sentence on each. To compare with "
-            "the labels, use regard evaluate MODEL --data FILE.",
+            f"a {suffix} file has a word with its labels on each line, but -f reads a sentence on each. To compare "
+            "with the labels, use regard evaluate MODEL --data FILE.",
             path=path,
         )
     # Here and not above: it brings torch, for which plain lines needn't wait.
