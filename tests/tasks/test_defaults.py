@@ -125,6 +125,13 @@ def test_recognition_is_judged_by_parts_of_its_texts(text, measure):
     assert default_recipe([(SOUND, text.format(n)) for n in range(60)], task="seq2seq").task.measure == measure
 
 
+@pytest.mark.parametrize(("recordings", "joining"), [(60, 0.5), (600, 0.0)])
+def test_recognition_has_a_ctc_head_and_few_recordings_are_joined(recordings, joining):
+    recipe = default_recipe([(SOUND, f"{n}") for n in range(recordings)], task="seq2seq")
+    assert (recipe.task.monotonic, recipe.task.joining, recipe.optimizer) == (1, joining, "muon")
+    assert default_recipe([(f"{n}", f"{n} in words") for n in range(600)]).task.monotonic == 0
+
+
 def test_chinese_texts_are_not_one_word():
     texts = [("这 家 酒店 很 好".replace(" ", ""), "yes"), ("房间 很 脏".replace(" ", ""), "no")] * 20
     recipe = default_recipe(texts)

@@ -85,18 +85,26 @@ def _noun(model: Mapping[str, Any]) -> str:
 
 
 def _net(model: Mapping[str, Any]) -> str:
-    held = model.get("recipe", {})
-    recipe = Recipe.from_json({**held, "task": {"kind": model["kind"], **held.get("task", {})}})
+    recipe = _recipe(model)
     found = recipe.architecture.summary
     if isinstance(recipe.architecture, ItemNetwork) and not recipe.architecture.attends:
-        pooling = POOLINGS.get(getattr(recipe.task, "pooling", ""))
-        draws = pooling is not None and pooling.attends
+        draws = _pooling_attends(recipe)
         found += ", and attention that draws the answer from them" if draws else ", without attention, for comparison"
     if recipe.members > 1:
         found += f"; {recipe.members} such nets, whose mean is the answer"
     if getattr(recipe.input, "linear", False):
         found += f"; beside it {recipe.input.linear_model}"
     return found
+
+
+def _recipe(model: Mapping[str, Any]) -> Recipe:
+    held = model.get("recipe", {})
+    return Recipe.from_json({**held, "task": {"kind": model["kind"], **held.get("task", {})}})
+
+
+def _pooling_attends(recipe: Recipe) -> bool:
+    pooling = POOLINGS.get(getattr(recipe.task, "pooling", ""))
+    return pooling is not None and pooling.attends
 
 
 def _example(model: Mapping[str, Any], about: Mapping[str, Any]) -> str:
@@ -306,11 +314,13 @@ _TRAINING = (
 
 
 def _limits(model: Mapping[str, Any]) -> str:
-    limits = TASKS[model["kind"]].limits[model["answer"]["kind"]]
-    return limits.format(knows=INPUTS[_input(model)].limits, attention=_ATTENTION)
+    recipe, limits = _recipe(model), TASKS[model["kind"]].limits[model["answer"]["kind"]]
+    attends = recipe.architecture.attends or _pooling_attends(recipe)
+    return limits.format(knows=INPUTS[_input(model)].limits, attention=_ATTENTION if attends else _NO_ATTENTION)
 
 
 _ATTENTION = "The attention shows what the network attended to, which need not explain its output."
+_NO_ATTENTION = "The network has no attention to show."
 
 
 def _percent(share: float) -> str:
