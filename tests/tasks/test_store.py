@@ -372,7 +372,9 @@ def test_the_card_of_a_net_without_attention_claims_none(network):
     described = {"kind": "tagger", "answer": answer, "parameters": 7, "recipe": {"network": network}}
     described |= {"about": {"example": ['"', "\\"]}}
     card = model_card("toy", described)
-    assert ("without attention" in card) == (not NETWORKS[network].attends)
+    without = not NETWORKS[network].attends
+    assert ("without attention" in card) == ("no attention to show" in card) == without
+    assert ("The attention shows" in card) == (not without)
     assert 'model.tag([["\\"", "\\\\"]])' in card
 
 
@@ -383,7 +385,8 @@ def test_the_card_of_a_classifier_knows_what_pools(network, pooling):
     answer = {"kind": "label", "names": ["A"]}
     card = model_card("toy", {"kind": "classifier", "answer": answer, "parameters": 7, "recipe": recipe})
     attends = NETWORKS[network].attends or pooling in ("attention", "class")
-    assert ("without attention" in card) == (not attends)
+    assert ("without attention" in card) == ("no attention to show" in card) == (not attends)
+    assert ("The attention shows" in card) == attends
     assert ("and attention that draws the answer" in card) == (attends and not NETWORKS[network].attends)
 
 
