@@ -39,9 +39,9 @@ _TITLES = {
     "tatoeba": "pairs: Chinese to English",
 }
 _SIZES = ("100", "1000", "all")
-_SHARES = ("accuracy", "error", "mean ROC-AUC", "ROC-AUC")
+_SHARES = ("accuracy", "error", "character error rate", "mean ROC-AUC", "ROC-AUC")
 """The measures whose differences are points of a hundred; of others, the difference is in percent of the baseline's."""
-_FALL = ("RMSE", "error")
+_FALL = ("RMSE", "error", "character error rate")
 
 
 def table(lines: Iterable[Row] | None = None) -> str:
@@ -65,34 +65,45 @@ def table(lines: Iterable[Row] | None = None) -> str:
                 continue
             # Of a smaller set, all examples are "1000", too.
             count = own[0]["train"] + own[0]["dev"]
-            if points_of(own) is not None:
-                points[f"{title} ({count:,})"] = points_of(own)
+            if (ahead := points_of(own)) is not None:
+                points[f"{title} ({count:,})"] = ahead
             rows.append(_row(title, count, own))
     text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"{text}\n\n{_summary(points)}{_conditions(runs)}\n"
 
 
 def points_of(runs: Sequence[Row]) -> float | None:
-    """By how many points of a hundred the default is better in the mean; None of other measures."""
+    """By how many points the default is better in the mean; None by other measures or without a baseline."""
     measure = runs[0]["measure"]
-    if measure not in _SHARES:
+    if measure not in _SHARES or runs[0]["baseline"] is None:
         return None
     ahead = 100 * (_mean(runs, "score") - _mean(runs, "baseline"))
     return -ahead if measure in _FALL else ahead
 
 
 def _row(title: str, count: int, runs: Sequence[Row]) -> tuple[str, ...]:
-    measure, score, baseline = runs[0]["measure"], _mean(runs, "score"), _mean(runs, "baseline")
-    ahead = points_of(runs)
-    if ahead is None:
-        least = min(score, baseline)
-        better = (
-            f"{100 * (baseline / score if measure in _FALL else score / baseline) - 100:+.1f} %" if least > 0 else ""
-        )
-        said = f"{score:.3f}", f"{baseline:.3f}", better
+    measure, score = runs[0]["measure"], _mean(runs, "score")
+    if runs[0]["baseline"] is None:
+        said = _figure(measure, score), "none", ""
     else:
-        said = f"{100 * score:.1f} %", f"{100 * baseline:.1f} %", f"{ahead:+.1f}"
+        said = _figure(measure, score), _figure(measure, _mean(runs, "baseline")), _better(runs)
     return title, f"{count:,}", measure, *said, str(len(runs)), f"{_mean(runs, 'cpu_seconds'):.0f}"
+
+
+def _figure(measure: str, score: float) -> str:
+    if measure in _SHARES:
+        return f"{100 * score:.1f} %"
+    return f"{score:.1f}" if measure == "BLEU" else f"{score:.3f}"
+
+
+def _better(runs: Sequence[Row]) -> str:
+    """By how much the default is better than the baseline."""
+    if (ahead := points_of(runs)) is not None:
+        return f"{ahead:+.1f}"
+    score, baseline = _mean(runs, "score"), _mean(runs, "baseline")
+    if min(score, baseline) <= 0:
+        return ""
+    return f"{100 * (baseline / score if runs[0]['measure'] in _FALL else score / baseline) - 100:+.1f} %"
 
 
 def _summary(points: dict[str, float]) -> str:

@@ -91,6 +91,17 @@ def test_the_time_left_is_at_the_speed_since_the_beginning(monkeypatch):
     assert all(text in out.getvalue() for text in ("the others", "6/10", "left 0:40", "six\n"))
 
 
+def test_what_comes_before_the_first_move_slows_nothing_down_that_is_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    progress = Progress()
+    progress.start(10, "runs")
+    for seconds, done in ((31, 1), (1, 2), (1, 3)):
+        now[0] += seconds
+        progress.move(done)
+    assert (progress.left(3), progress.elapsed) == (7, 33)
+
+
 def test_notes_are_shown_without_work(written):
     out = written(False)
     choose_progress("lines").note("[bold]as it is" + " and long" * 20)

@@ -62,6 +62,7 @@ class Progress:
             counts: whether the bar shows how much is done, instead of the percentage.
         """
         self._total, self._before, self._began = total, done, time.monotonic()
+        self._warm: tuple[float, float] | None = None
         if self.has_bar:
             far = "{task.completed:.0f}/{task.total:.0f}" if counts else "{task.percentage:>3.0f} %"
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(far), TimeElapsedColumn())
@@ -72,6 +73,8 @@ class Progress:
 
     def move(self, done: float, what: str | None = None) -> None:
         """So much of the work is done; `what` is done now, if it is something else than before."""
+        if self._warm is None and done > self._before:
+            self._warm = time.monotonic(), done
         if self._bar is not None:
             left = clock(self.left(done)) if done > self._before else "unknown"
             self._bar.update(self._task, completed=done, description=what, left=left)
@@ -82,8 +85,15 @@ class Progress:
         return time.monotonic() - self._began
 
     def left(self, done: float) -> float:
-        """The seconds that the rest will take at the mean speed since the beginning, when so much is done."""
-        return self.elapsed / (done - self._before) * (self._total - done)
+        """The seconds that the rest will take at the mean speed since the first move, when so much is done.
+
+        What comes before that move, such as loading libraries, happens once. Until the second move there is no other
+        measure.
+        """
+        began, before = self._began, self._before
+        if self._warm is not None and done > self._warm[1]:
+            began, before = self._warm
+        return (time.monotonic() - began) / (done - before) * (self._total - done)
 
     def stop(self) -> None:
         """The work is over, one way or another."""

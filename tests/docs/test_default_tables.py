@@ -43,16 +43,23 @@ def test_errors_fall_and_other_measures_are_in_percent(tables):
     said = tables.table(lines)
     assert "| error | 30.0 % | 20.0 % | -10.0 | 1 |" in said
     assert "| RMSE | 1.000 | 1.500 | +50.0 % | 1 |" in said
-    assert "| BLEU | 12.000 | 10.000 | +20.0 % | 1 |" in said
+    assert "| BLEU | 12.0 | 10.0 | +20.0 % | 1 |" in said
     assert (
         "In 1 of them it is more than half a point worse, at worst by 10.0 points: pairs: letters to phonemes (100)."
         in said
     )
 
 
+def test_a_set_without_a_baseline_is_in_no_mean(tables):
+    lines = [run("digits", "100", 0.06, None, measure="character error rate"), run("sst2", "100", 0.6, 0.5)]
+    said = tables.table(lines)
+    assert "| recordings: strings of digits | 100 | character error rate | 6.0 % | none |  | 1 | 7 |" in said
+    assert "In the mean of the 1 rows that are shares the default is 10.0 points better." in said
+
+
 def test_without_runs_the_command_is_told(tables):
     assert "--final" in tables.table([])
-    assert tables.table([run("multi30k", "100", 1.0, 0.0, measure="BLEU")]).count("BLEU | 1.000 | 0.000 |  |") == 1
+    assert tables.table([run("multi30k", "100", 1.0, 0.0, measure="BLEU")]).count("BLEU | 1.0 | 0.0 |  |") == 1
 
 
 def test_the_recorded_runs_have_a_row(tables):
