@@ -77,8 +77,8 @@ def points_of(runs: Sequence[Row]) -> float | None:
     measure = runs[0]["measure"]
     if measure not in _SHARES or runs[0]["baseline"] is None:
         return None
-    ahead = 100 * (_mean(runs, "score") - _mean(runs, "baseline"))
-    return -ahead if measure in _FALL else ahead
+    score, baseline = _mean(runs, "score"), _mean(runs, "baseline")
+    return 100 * (baseline - score if measure in _FALL else score - baseline)
 
 
 def _row(title: str, count: int, runs: Sequence[Row]) -> tuple[str, ...]:
