@@ -155,6 +155,17 @@ def test_a_text_too_long_to_be_spelt_stands(weight):
     assert said == Generated((3, 4, 3), -0.5, True)
 
 
+def test_a_text_too_long_to_be_spelt_that_has_no_end_gives_way():
+    model, endless = next(models()), [Generated((3, 4, 3), -0.5, False)]
+    with torch.no_grad():
+        nn.init.zeros_(model.spelling.weight)
+        model.spelling.bias.copy_(torch.tensor([-9.0, -9.0, -9.0, 9.0, -9.0, -9.0]))
+    (said,) = rescore(model, SOURCE[:1], torch.tensor([1]), endless)
+    assert (said.ids, said.ended) == ((3,), True)
+    # By the decoder alone there is nothing better.
+    assert rescore(model, SOURCE[:1], torch.tensor([1]), endless, weight=0.0) == endless
+
+
 @pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
 def test_a_weight_that_is_none(weight):
     with pytest.raises(ArgumentError, match=f"`weight` must be a number, 0 or more, but is {weight}"):

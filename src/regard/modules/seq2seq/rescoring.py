@@ -33,7 +33,8 @@ def rescore(
     """Choose for each source the decoder's output or the CTC head's best path, whichever has the larger total score.
 
     The score is the decoder's log probability plus `weight` times the CTC head's. If the source has too few vectors for
-    the decoder's output, the CTC head has no score for it, and the decoder's output is kept.
+    the decoder's output, the CTC head has no score for it, and the decoder's output is kept, unless it has no end: a
+    decoder that repeats a piece up to the maximum length gives way.
 
     Args:
         model: a model whose CTC head was trained.
@@ -78,7 +79,7 @@ def rescore(
         by_decoder = [_log_likelihoods(model, memory, *each) for each in zip((decoded, best_paths), ended, strict=True)]
         by_head = [head.log_likelihoods(memory, targets) for targets in (decoded, best_paths)]
     better = by_decoder[1] + weight * by_head[1] > by_decoder[0] + weight * by_head[0]
-    better &= by_head[0] > -torch.inf
+    better &= (by_head[0] > -torch.inf) | better.new_tensor([not each.ended for each in generated])
     # For equal outputs the two sums differ by rounding only.
     better &= better.new_tensor([one != other for one, other in zip(decoded, best_paths, strict=True)])
     return [
