@@ -87,8 +87,7 @@ class Progress:
     def left(self, done: float) -> float:
         """The seconds that the rest will take at the mean speed since the first move, when so much is done.
 
-        What comes before that move, such as loading libraries, happens once. Until the second move there is no other
-        measure.
+        What comes before that move, such as loading libraries, happens once. Until the second move it counts, too.
         """
         began, before = self._began, self._before
         if self._warm is not None and done > self._warm[1]:

@@ -33,8 +33,8 @@ def rescore(
     """Choose for each source the decoder's output or the CTC head's best path, whichever has the larger total score.
 
     The score is the decoder's log probability plus `weight` times the CTC head's. If the source has too few vectors for
-    the decoder's output, the CTC head has no score for it, and the decoder's output is kept, unless it has no end: a
-    decoder that repeats a piece up to the maximum length gives way.
+    the decoder's output, the CTC head has no score for it. Then the decoder's output is kept if it has an end; without
+    one, the decoder has usually repeated itself, and the CTC head's path is taken.
 
     Args:
         model: a model whose CTC head was trained.
