@@ -65,8 +65,7 @@ def candidate_recipes(recipe: Recipe) -> dict[str, Recipe]:
         recipe: the default recipe.
 
     Example:
-        >>> recipe = default_recipe([(["I", "saw"], ["PRON", "VERB"])])
-        >>> {name: each.network for name, each in candidate_recipes(recipe).items()}
+        >>> {name: each.network for name, each in candidate_recipes(Recipe()).items()}
         {'default': 'attention', 'bidirectional': 'bidirectional'}
     """
     beside = TASKS[recipe.task.kind].candidates(recipe)
