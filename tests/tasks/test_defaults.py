@@ -129,6 +129,7 @@ def test_recognition_is_judged_by_parts_of_its_texts(text, measure):
 def test_recognition_has_a_ctc_head_and_few_recordings_are_joined(recordings, joining):
     recipe = default_recipe([(SOUND, f"{n}") for n in range(recordings)], task="seq2seq")
     assert (recipe.task.monotonic, recipe.task.joining, recipe.optimizer) == (1, joining, "muon")
+    assert recipe.task.longest == 1
     assert default_recipe([(f"{n}", f"{n} in words") for n in range(600)]).task.monotonic == 0
 
 
