@@ -54,7 +54,7 @@ VALUES = {
     "task.parts": (5, 2),
 }
 DESCRIBED = [
-    *({"network": name} for name in ITEM_NETWORKS.kinds),
+    *({"network": name} for name, kind in ITEM_NETWORKS.kinds.items() if not kind.of_source),
     {"mask": "window"},
     {"position": "none"},
     {"approximation": "performer", **ADDED},
@@ -144,7 +144,7 @@ def test_what_an_architecture_cannot_have_is_no_field_of_it():
 
 
 def test_the_networks_of_items_are_those_of_the_modules():
-    assert list(ITEM_NETWORKS.kinds) == list(NETWORKS)
+    assert [name for name, kind in ITEM_NETWORKS.kinds.items() if not kind.of_source] == list(NETWORKS)
     for name, network in NETWORKS.items():
         assert type(Recipe(network=name).architecture.build()) is network
         assert ITEM_NETWORKS.kinds[name].attends == network.attends

@@ -36,6 +36,15 @@ class Precision(StrEnum):
     medium = "medium"
 
 
+class Tuned(StrEnum):
+    """What of a base is trained: the names of `tasks.pretrained.tuning.TUNED`, which would bring torch."""
+
+    all = "all"
+    layers = "layers"
+    adapters = "adapters"
+    head = "head"
+
+
 class TrainOptions(NamedTuple):
     """The options of `regard train`, which all kinds of tasks share."""
 
@@ -44,6 +53,16 @@ class TrainOptions(NamedTuple):
     recipe: Annotated[
         str | None,
         typer.Option(metavar="FILE|NAME", help="A JSON file, or the name of a recipe  [default: by data set]"),
+    ] = None
+    base: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Fine-tune a pretrained model: a local folder of save_pretrained."),
+    ] = None
+    tune: Annotated[
+        Tuned | None,
+        typer.Option(
+            help="What of --base to train: all, the last layers, adapters (LoRA), or the head  [default: all]"
+        ),
     ] = None
     input: Annotated[
         str | None,

@@ -68,9 +68,9 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         broken.write()
     examples = list(splits.train)
     with _naming_option():
-        usual = reader.usual_recipe(examples, source)
+        usual = reader.usual_recipe(examples, source, options.base)
     searches = recipe is None and not resume and reader.own_recipe(source) is None
-    chosen = choose_recipe(recipe, options.out if resume else None, usual)
+    chosen = _tuned(choose_recipe(recipe, options.out if resume else None, usual), options)
     reader.check_recipe(chosen, examples, ours=recipe in RECIPES)
     if source not in (None, chosen.input.kind):
         whose = "the run in --out" if recipe is None else "--recipe"
@@ -105,6 +105,17 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     alike = ["--skip-broken", str(broken.path)] if broken else []
     alike += [] if options.encoding is None else ["--encoding", options.encoding]
     return _page(trained, options.out, options.data, alike) if is_first() else None
+
+
+def _tuned(recipe: Recipe, options: TrainOptions) -> Recipe:
+    """The recipe with what --tune and --base say."""
+    if options.base is not None and options.recipe is not None:
+        raise ArgumentError("`--base` must be left out beside `--recipe`, whose input.base names one.")
+    if options.tune is None:
+        return recipe
+    if options.base is None:
+        raise ArgumentError("`--tune` says what of a base is trained, but there is no `--base`. Name its folder.")
+    return dataclasses.replace(recipe, input=dataclasses.replace(recipe.input, tuned=options.tune.value))
 
 
 def choose_recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Recipe:

@@ -29,6 +29,7 @@ if typing.TYPE_CHECKING:
     from regard.inputs.standardise import Standardise
     from regard.inputs.text.character_folding import FOLDINGS, fold_ascii, fold_nothing, fold_width
     from regard.inputs.text.one_hot import OneHotWords
+    from regard.inputs.text.pretrained_tokenizer import TOKENIZER_FILES, PretrainedTokenizer
     from regard.inputs.text.script import SCRIPTS, convert_script, detect_script
     from regard.inputs.text.sentences import as_list, as_sentences
     from regard.inputs.text.subwords import Subwords
@@ -61,6 +62,7 @@ __all__ = [
     "FOLDINGS",
     "IGNORED",
     "SCRIPTS",
+    "TOKENIZER_FILES",
     "VECTOR_FILES",
     "VOCABULARIES",
     "Batch",
@@ -71,6 +73,7 @@ __all__ = [
     "MoleculeAtoms",
     "OneHotWords",
     "PictureVectors",
+    "PretrainedTokenizer",
     "Profile",
     "ProfileEncoder",
     "Sound",
@@ -145,6 +148,7 @@ lazy.export(
         "standardise": "Standardise",
         "text.character_folding": "FOLDINGS fold_ascii fold_nothing fold_width",
         "text.one_hot": "OneHotWords",
+        "text.pretrained_tokenizer": "TOKENIZER_FILES PretrainedTokenizer",
         "text.script": "SCRIPTS convert_script detect_script",
         "text.sentences": "as_list as_sentences",
         "text.subwords": "Subwords",

@@ -1,8 +1,7 @@
 """A model that Hugging Face's `save_pretrained` wrote, with one text, picture or sound, as a case for `see`."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import DataError, ModelError
-from regard.extras import require
+from regard.extras import quiet_transformers, require
 from regard.inputs import read_picture
 from regard.inspection.cases.case import Case
 from regard.inspection.cases.hugging_face_seq2seq import seq2seq_case
@@ -53,8 +52,7 @@ def pretrained(folder: str | Path) -> "Pretrained":
     Raises:
         MissingExtraError, ModelError: as in `pretrained_case`.
     """
-    transformers = require("transformers", extra="huggingface")
-    with _quiet(transformers.utils.logging):
+    with quiet_transformers() as transformers:
         return _loaded_with_reader(transformers, Path(folder))
 
 
@@ -79,22 +77,8 @@ class Pretrained:
             DataError: the source can't be read.
             ModelError: the model is of a class that can't be run on one source.
         """
-        with _quiet(require("transformers", extra="huggingface").utils.logging), failing_as(self.name):
+        with quiet_transformers(), failing_as(self.name):
             return self.read(source)
-
-
-@contextmanager
-def _quiet(logging: Any) -> Iterator[None]:
-    """Without the bars and the advice that transformers prints while it loads."""
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _loaded_with_reader(transformers: Any, path: Path) -> Pretrained:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, UnknownNameError
@@ -14,11 +15,15 @@ __all__ = ["candidate_recipes", "default_recipe", "inputs_of", "inputs_of_modali
 
 _SAMPLE = 64
 """The number of examples, evenly spread, whose sizes are measured."""
-_UPDATES = 2000
-"""The number of updates to aim at. If there are few examples, it takes more epochs: at most `Task.most_epochs`."""
 
 
-def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: str | None = None) -> Recipe:
+def default_recipe(
+    examples: Iterable[Any],
+    *,
+    task: str | None = None,
+    input: str | None = None,
+    base: str | Path | None = None,
+) -> Recipe:
     """The default recipe for these training examples; it depends on their kind, their size and their number.
 
     Fewer examples get more epochs, because a model needs a certain number of updates.
@@ -28,10 +33,12 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         task: the kind of the task, a name in `TASKS`; by default it follows from the targets. Texts that repeat are
             labels; other texts are targets of a seq2seq model.
         input: the kind of source, a name in `INPUTS`; by default it follows from the sources.
+        base: the local folder of a pretrained model to fine-tune, as `save_pretrained` writes it, for a tagger or a
+            classifier of texts; None: to train from scratch.
 
     Raises:
         UnknownNameError: an unknown task, or a kind of source that doesn't read these sources.
-        ArgumentError: there are no examples, or they aren't pairs.
+        ArgumentError: there are no examples, or they aren't pairs; or `base` is no such folder.
 
     Example:
         >>> recipe = default_recipe([("a good film", "positive"), ("a bad film", "negative")] * 40)
@@ -46,6 +53,8 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
     elif task not in TASKS:
         raise UnknownNameError("task", task, TASKS)
     possible_inputs = inputs_of(pairs)
+    if base is not None:
+        input = _base_input(input)
     if input is not None and input not in possible_inputs:
         raise UnknownNameError("input", input, possible_inputs)
     if input is None:
@@ -54,8 +63,18 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
             text_input if INPUTS[possible_inputs[0]].is_text and text_input in possible_inputs else possible_inputs[0]
         )
     kind, own = INPUTS[input], TASKS[task]
-    fields = (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input))
+    fields = [kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input)]
+    if base is not None:
+        fields.append({"input": {"base": str(base)}})
     return sized(_with_fields({"task": {"kind": task}, "input": {"kind": input}}, *fields), pairs)
+
+
+def _base_input(asked: str | None) -> str:
+    """The kind of source that reads a base."""
+    (name,) = (name for name, kind in INPUTS.items() if kind.brings_network)
+    if asked not in (None, name):
+        raise ArgumentError(f"`input` must be left out, as `base` decides on it, but is {asked!r}.")
+    return name
 
 
 def candidate_recipes(recipe: Recipe) -> dict[str, Recipe]:
@@ -93,7 +112,7 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     task = TASKS[recipe.task.kind]
     batch_items = int(min(recipe.batch_items, max(items / task.least_batches(recipe), 2 * max(lengths), 64)))
     updates_per_epoch = max(1.0, items / batch_items)
-    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe), _UPDATES / updates_per_epoch)))
+    epochs = max(recipe.epochs, int(min(task.most_epochs(recipe), recipe.input.updates / updates_per_epoch)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
     waits = epochs > recipe.epochs and recipe.best_by == "score"
     patience = max(recipe.patience, epochs) if waits else recipe.patience

@@ -383,7 +383,9 @@ class Model(Generic[_Given]):
         tensors = dict(self.network.state_dict())
         if self.seen is not None:
             tensors[SEEN] = self.seen
-        return write_model(folder, tensors, description, model_card(self.name, description))
+        names = self.labels or getattr(self.target, "questions", ())
+        beside = self.recipe.input.files(self.encoder, self.network, names)
+        return write_model(folder, tensors, description, model_card(self.name, description), beside)
 
     def _itemised(self, sources: list[Any]) -> list[Any]:
         """Convert sources to the form that the model's own method takes."""

@@ -219,6 +219,8 @@ def source_network(recipe: Recipe, encoder: Any, outputs: int) -> SourceNetwork 
     Raises:
         ArgumentError: as in `SourceNetwork`, or a linear part for another kind of output.
     """
+    if recipe.architecture.of_source:
+        return recipe.input.network(encoder, outputs, per_item=getattr(recipe.task, "pooling", None) is None)
     members = [SourceNetwork(recipe, encoder, outputs) for _ in range(recipe.members)]
     network = Ensemble(members) if len(members) > 1 else members[0]
     network.linear = recipe.input.linear_part(encoder, outputs)

@@ -1,6 +1,7 @@
 """What inspection is given of a tagger or a classifier: records of its predictions, or a case of one source."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -9,6 +10,8 @@ from torch import Tensor, nn
 from regard.errors import ArgumentError
 from regard.inspection import Case, DrawnInput, LayerRecord, Record, Seen, SeenLayer
 from regard.inspection.capture.watch import record_calls
+from regard.inspection.explain.changes import HideKey, HideKeys
+from regard.tasks.sources.source import Framed
 
 if TYPE_CHECKING:
     from regard.tasks.model import Model
@@ -40,21 +43,24 @@ def look(model: "Model[Any]", sources: Iterable[Any], longest: int | None = None
 
 
 def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Record]:
-    seen = _watched(model, [item for _, item in group if len(item)])
+    seen = _watched(model, [(source, item) for source, item in group if len(item)])
     kind = model.recipe.input
     for source, item in group:
         if not len(item):
             yield Record((), model=model.name, noun=kind.noun, answer=model.answer_of([], None))
             continue
+        framed = _frame(model, source, item)
         numbers, layers, pooling = next(seen)
         names = kind.names(model.encoder, source)
         answer = model.answer_of(names, numbers)
         # The prediction for an item is its name, a label or number and, for a label, its probability.
         own = [] if model.network.pooling is not None else answer
+        labels = [said if isinstance(said, str) else f"{said:.4g}" for _, said, *_ in own]
+        scores = [share for _, _, *shares in own for share in shares]
         yield Record(
-            tuple(names),
-            tuple(said if isinstance(said, str) else f"{said:.4g}" for _, said, *_ in own),
-            tuple(share for _, _, *shares in own for share in shares),
+            framed.names,
+            _framed(labels, framed, ""),
+            _framed(scores, framed, 1.0),
             layers,
             model.name,
             pooling=pooling,
@@ -72,23 +78,45 @@ def drawn_input(model: "Model[Any]", source: Any) -> DrawnInput | None:
 
 
 def _watched(
-    model: "Model[Any]", items: Sequence[Any]
+    model: "Model[Any]", pairs: Sequence[tuple[Any, Any]]
 ) -> Iterator[tuple[Tensor, tuple[LayerRecord, ...], LayerRecord | None]]:
     """For each source: the outputs of the network, the attention of its layers, and that of its pooling."""
-    if not items:
+    if not pairs:
         return
     network = model.network
     with record_calls(network) as seen:
-        numbers = model.numbers(items)
+        numbers = model.numbers([item for _, item in pairs])
     layers, poolings = side_by_side(network, seen)
-    for place, (own, item) in enumerate(zip(numbers, items, strict=True)):
-        count = len(item)
+    for place, (own, (source, item)) in enumerate(zip(numbers, pairs, strict=True)):
+        bounds = _frame(model, source, item).bounds
+        count = len(item) if bounds is None else bounds[-1]
         found = (
-            LayerRecord(f"layer {number}", calls, item=place, queries=count, keys=count)
+            LayerRecord(
+                f"layer {number}",
+                calls,
+                item=place,
+                queries=count,
+                keys=count,
+                query_bounds=bounds,
+                key_bounds=bounds,
+            )
             for number, calls in enumerate(layers, start=1)
         )
         pooling = next((LayerRecord("pooling", calls, item=place, keys=count) for calls in poolings), None)
         yield own, tuple(found), pooling
+
+
+def _frame(model: "Model[Any]", source: Any, item: Any) -> Framed:
+    """The items of a source as the network attends to them."""
+    return model.recipe.input.framed(model.encoder, source, item)
+
+
+def _framed(values: Sequence[Any], framed: Framed, neutral: Any) -> tuple[Any, ...]:
+    """What is said of each item, and something neutral of those that the network adds; nothing if nothing is said."""
+    if not values:
+        return ()
+    after = len(framed.names) - framed.first - len(values)
+    return (*[neutral] * framed.first, *values, *[neutral] * after)
 
 
 def calls_inside(seen: Seen, network: nn.Module, part: nn.Module | None) -> list[SeenLayer]:
@@ -118,7 +146,7 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
     item = model.read(source, longest)
     if not len(item):
         raise ArgumentError(f"a source must have a {kind.noun} or more, but {source!r:.40} has none.")
-    names = tuple(kind.names(model.encoder, source))
+    framed = _frame(model, source, item)
     batch = kind.batch(model.encoder, [item]).to(next(network.parameters()).device)
     questions = target.questions
     if questions:
@@ -126,7 +154,8 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
     elif network.pooling is not None:
         places = (("the whole", None),)
     else:
-        places = tuple((name, number) for number, name in enumerate(names))
+        names = kind.names(model.encoder, source)
+        places = tuple((name, number) for number, name in enumerate(names, start=framed.first))
 
     def predict(output: Tensor) -> Tensor:
         values = target.values(output)
@@ -142,12 +171,13 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         network,
         predict,
         "labels" if classes else "numbers",
-        names,
+        framed.names,
         places,
         classes=lambda number: classes[number],
         noun=kind.noun,
         grid=kind.grid(model.encoder, source),
-        layers=lambda seen: _layers(network, seen),
+        layers=lambda seen: _layers(network, seen, framed.bounds),
+        hide=HideKey if framed.bounds is None else partial(_hide, framed.bounds),
         # A graph's edges have no axis for a batch.
         batched=batch.mask is None,
         note=_UNHIDDEN.format(noun=kind.noun, whole=kind.source_noun) if batch.whole is not None else "",
@@ -155,7 +185,17 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
     )
 
 
-def _layers(network: Any, seen: Seen) -> tuple[tuple[LayerRecord, ...], LayerRecord | None]:
+def _hide(bounds: Sequence[int], item: int) -> HideKeys:
+    """The change that hides an item, given its number from 1."""
+    return HideKeys(bounds[item - 1] + 1, bounds[item])
+
+
+def _layers(
+    network: Any, seen: Seen, bounds: tuple[int, ...] | None
+) -> tuple[tuple[LayerRecord, ...], LayerRecord | None]:
     layers, poolings = side_by_side(network, seen)
-    found = tuple(LayerRecord(f"layer {number}", calls) for number, calls in enumerate(layers, start=1))
+    found = tuple(
+        LayerRecord(f"layer {number}", calls, query_bounds=bounds, key_bounds=bounds)
+        for number, calls in enumerate(layers, start=1)
+    )
     return found, next((LayerRecord("pooling", calls) for calls in poolings), None)

@@ -26,6 +26,7 @@ __all__ = [
     "real",
     "real_or_none",
     "section",
+    "text",
 ]
 
 Check = Callable[[str, Any], Any]
@@ -164,6 +165,17 @@ def one_of(default: str, *names: str) -> Any:
         return value
 
     return _field(default, check)
+
+
+def text() -> Any:
+    """A text; empty by default."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ArgumentError(f"`{name}` must be a text, but is {value!r:.60}.")
+        return value
+
+    return _field("", check)
 
 
 def none_or_one_of(known: Mapping[str, Any]) -> Any:

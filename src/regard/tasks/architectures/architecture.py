@@ -103,6 +103,8 @@ class Architecture(Part):
     """For the model card: what it consists of."""
     attends: ClassVar[bool] = True
     """Whether it has attention."""
+    of_source: ClassVar[bool] = False
+    """Whether the kind of source brings the network (`Source.network`)."""
     fixed: ClassVar[Fixed] = {}
     """The fields of a recipe that other architectures have and that must keep a neutral value for this one.
 
@@ -191,6 +193,13 @@ class Architectures:
         """
         values = recipe.flat()
         kind = self.kinds[values[self.field]]
+        if recipe.input.brings_network and not kind.of_source:
+            own = [name for name, each in self.kinds.items() if each.of_source]
+            step = f"`{self.field}` must be {own[0]!r}" if own else "`input` must be another"
+            raise ArgumentError(
+                f"{step} for a {values['task.kind']} of {recipe.input.kind}, which brings a network of its own, but is "
+                f"{values[self.field] if own else recipe.input.kind!r}."
+            )
         for owner, fixed in ((values["task.kind"], self.fixed), (kind.name, kind.fixed)):
             for name, (value, why) in fixed.items():
                 if (recipe_value := values[name]) != value:

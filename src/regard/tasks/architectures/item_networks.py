@@ -1,8 +1,10 @@
 """The networks of taggers and classifiers, which differ in how an item receives information from the others."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from regard.errors import ArgumentError
 from regard.modules import (
     AttentionNetwork,
     BidirectionalNetwork,
@@ -150,9 +152,46 @@ class Bidirectional(Recurrent):
     module: ClassVar[Any] = BidirectionalNetwork
 
 
+@dataclass(frozen=True)
+class Pretrained(ItemNetwork):
+    """A pretrained model with an output layer of its own, which the kind of source brings."""
+
+    name: ClassVar[str] = "pretrained"
+    summary: ClassVar[str] = "A pretrained model"
+    of_source: ClassVar[bool] = True
+    fixed: ClassVar[Fixed] = {
+        "projections": ("usual", "has the attention of its base"),
+        "mask": ("none", "has the attention of its base"),
+        "approximation": ("none", "has the attention of its base"),
+        "residual": (True, "has the layers of its base"),
+    }
+
+    @classmethod
+    def ignored(cls, values: Mapping[str, Any]) -> Collection[str]:
+        return ("width", "layers", "dropout")
+
+    def check(self, recipe: Any) -> None:
+        if not recipe.input.brings_network:
+            raise ArgumentError(
+                f"`network` must be one of regard's for {recipe.input.kind}, but is {self.name!r}, which only a base "
+                "has. Set `input` to a base, or take another network."
+            )
+        if recipe.members != 1:
+            raise ArgumentError(
+                f"`members` must be 1 for a base, which is saved as a single model, but is {recipe.members}."
+            )
+        if recipe.task.auxiliary:
+            raise ArgumentError(
+                f"`task.auxiliary` must be empty for a base, which has one output layer, but names "
+                f"{', '.join(recipe.task.auxiliary)}."
+            )
+
+
 _KINDS = (Attention, ConvolutionAttention, GraphAttention, Connected, Window, Convolution, Recurrent, Bidirectional)
 
 ITEM_NETWORKS = Architectures(
-    "network", {each.name: each for each in _KINDS}, aliases={"rnn": "bidirectional", "cnn": "convolution"}
+    "network",
+    {each.name: each for each in (*_KINDS, Pretrained)},
+    aliases={"rnn": "bidirectional", "cnn": "convolution"},
 )
 """The networks of taggers and classifiers."""

@@ -162,7 +162,7 @@ class _Classifier(Task):
         return {**_LABELLED_SERIES, "input": labelled_series(pairs)}
 
     def most_epochs(self, recipe: Any) -> int:
-        return {"words": 10, "graphs": 60, "pictures": 160}.get(recipe.input.kind, 100)
+        return {"words": 10, "graphs": 60, "pictures": 160, "pretrained": 15}.get(recipe.input.kind, 100)
 
 
 TASK = _Classifier()

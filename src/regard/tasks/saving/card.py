@@ -36,7 +36,7 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
     blocks = [
         *_terms(about.get("data", {})),
         f"# {about.get('title', name)}",
-        f"{_what(model)} {_net(model)}; trained from scratch by regard.",
+        f"{_what(model)} {_net(model)}; {_recipe(model).input.origin(model.get('reader', {}))}.",
         "## Use",
         f'```python\nimport regard\n\nmodel = regard.load("{name}")  # or the path of this folder\n'
         f"model.{TASKS[model['kind']].verb}([{_example(model, about)}])\n```\n\nOn the command line: "

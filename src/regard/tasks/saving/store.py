@@ -22,6 +22,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, ModelError, UncheckedModel, UnknownNameError
 from regard.files import read_regular
+from regard.inputs import TOKENIZER_FILES
 from regard.tasks.saving.folders import find_folder, recover, write_folder
 
 __all__ = ["DESCRIPTION", "FILES", "FORMAT", "encode_json", "read_model", "round_weights", "write_model"]
@@ -31,8 +32,8 @@ _UNCHECKED_FORMAT = 2  # without a digest of the description
 DESCRIPTION = "model.json"
 _WEIGHTS = "model.safetensors"
 _CARD = "README.md"
-FILES = (_WEIGHTS, DESCRIPTION, _CARD)
-"""The files in the folder of a model."""
+FILES = (_WEIGHTS, DESCRIPTION, _CARD, "config.json", *TOKENIZER_FILES)
+"""The files in the folder of a model; the last ones, of a fine-tuned base alone, are for transformers."""
 # What is written is float16, and int32 for words; other programs may have widened it.
 _TYPES = (torch.float16, torch.float32, torch.int32, torch.int64)
 _KEYS = ("format", "kind", "recipe", "answer", "reader", "parameters", "about")
@@ -41,7 +42,13 @@ _DIGEST = "sha256"  # of the file of weights
 _OWN_DIGEST = "description_sha256"  # of the rest of the description
 
 
-def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any], card: str) -> Path:
+def write_model(
+    folder: str | Path,
+    tensors: Mapping[str, Tensor],
+    description: Mapping[str, Any],
+    card: str,
+    beside: Mapping[str, bytes] | None = None,
+) -> Path:
     """Write the folder of a model atomically; it replaces a model, and nothing else.
 
     Args:
@@ -49,6 +56,7 @@ def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: 
         tensors: the weights; floating-point tensors are rounded to float16.
         description: the content of model.json, without "format" and the two digests.
         card: the content of README.md.
+        beside: further files, by name.
 
     Raises:
         ArgumentError: `folder` holds something that isn't a model, or a weight is too large for float16.
@@ -62,12 +70,19 @@ def write_model(folder: str | Path, tensors: Mapping[str, Tensor], description: 
         raise ArgumentError(
             f"`folder` must be new, empty or a model, but {folder} holds something else ({others[0]}). Name another."
         )
-    content = safetensors.torch.save({name: round_weights(tensor, name) for name, tensor in tensors.items()})
+    rounded = {name: round_weights(tensor, name) for name, tensor in tensors.items()}
+    # Other programs ask for what the tensors are.
+    content = safetensors.torch.save(rounded, metadata={"format": "pt"})
     described = {"format": FORMAT, **description, _DIGEST: hashlib.sha256(content).hexdigest()}
     described[_OWN_DIGEST] = _digest(described)
     write_folder(
         folder,
-        {_WEIGHTS: content, DESCRIPTION: encode_json(described) + b"\n", _CARD: card.encode(errors="backslashreplace")},
+        {
+            _WEIGHTS: content,
+            DESCRIPTION: encode_json(described) + b"\n",
+            _CARD: card.encode(errors="backslashreplace"),
+            **(beside or {}),
+        },
     )
     return folder
 

@@ -8,19 +8,21 @@ from regard import lazy
 if typing.TYPE_CHECKING:
     from regard.tasks.sources.graphs import Graphs, Molecules
     from regard.tasks.sources.pictures import Pictures
+    from regard.tasks.sources.pretrained import Pretrained
     from regard.tasks.sources.source import Source
     from regard.tasks.sources.speech import Speech
     from regard.tasks.sources.texts import Texts
     from regard.tasks.sources.vectors import Vectors
     from regard.tasks.sources.words import Words
 
-__all__ = ["INPUTS", "Graphs", "Molecules", "Pictures", "Source", "Speech", "Texts", "Vectors", "Words"]
+__all__ = ["INPUTS", "Graphs", "Molecules", "Pictures", "Pretrained", "Source", "Speech", "Texts", "Vectors", "Words"]
 
 lazy.export(
     __name__,
     {
         "graphs": "Graphs Molecules",
         "pictures": "Pictures",
+        "pretrained": "Pretrained",
         "source": "Source",
         "speech": "Speech",
         "texts": "Texts",
@@ -39,6 +41,7 @@ INPUTS: "Mapping[str, type[Source]]" = lazy.Table(
         "molecules": "Molecules",
         "graphs": "Graphs",
         "vectors": "Vectors",
+        "pretrained": "Pretrained",
     },
 )
 """The kinds of sources by name."""

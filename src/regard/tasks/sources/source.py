@@ -1,7 +1,7 @@
 """The base of the kinds of sources: settings, an encoder, encoded sources, batches, and an embedding."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
@@ -16,7 +16,22 @@ if TYPE_CHECKING:
     from regard.tasks.baselines import SimpleFeatures
     from regard.tasks.linear_part import LinearPart
 
-__all__ = ["Source"]
+__all__ = ["Framed", "Source"]
+
+
+class Framed(NamedTuple):
+    """The items of a source as a network attends to them.
+
+    Args:
+        names: the names of all items, those that the network adds included.
+        first: the number of items that it adds in front.
+        bounds: if an item is several of the network's vectors, the number of the first one of each item, from 0, and
+            that after the last one; see `LayerRecord`.
+    """
+
+    names: tuple[str, ...]
+    first: int = 0
+    bounds: tuple[int, ...] | None = None
 
 
 class Source(Settings):
@@ -40,6 +55,10 @@ class Source(Settings):
     """The form of a source on the command line: a "text" itself, or the name of a "file" or "folder"."""
     is_text: ClassVar[bool] = False
     """Whether a source is a text or a list of words."""
+    of_words: ClassVar[bool] = False
+    """Whether the items of a tagger's sources are words."""
+    brings_network: ClassVar[bool] = False
+    """Whether it has a network of its own, for the network "pretrained" of a recipe."""
     shorten: ClassVar[str] = "Cut it into parts."
     """The advice for a source with too many items."""
     example: ClassVar[str]
@@ -54,6 +73,8 @@ class Source(Settings):
     """What shows that users' files hold such sources: the path of their `data`, or a `column` of theirs."""
     split_key: ClassVar[Callable[[Any], Any] | None] = None
     """What sources have in common that must not be separated by a split; None: their text, as in `split_by_source`."""
+    updates: ClassVar[int] = 2000
+    """The number of updates that a default recipe aims at. If there are few examples, it takes more epochs."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """The settings of a default recipe that differ from those of `Recipe`."""
 
@@ -163,6 +184,14 @@ class Source(Settings):
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
+    def origin(self, reader: Mapping[str, Any]) -> str:
+        """For the model card: what the training began with.
+
+        Args:
+            reader: the encoder as JSON.
+        """
+        return "trained from scratch by regard"
+
     @property
     def linear_model(self) -> str:
         """For the model card: the linear part (`linear_part`)."""
@@ -211,6 +240,36 @@ class Source(Settings):
     def names(self, encoder: Any, source: Any) -> list[str]:
         """The names of the items of a source, for views of attention."""
         raise NotImplementedError(f"{type(self).__name__} must name its vectors")
+
+    def framed(self, encoder: Any, source: Any, item: Any) -> Framed:
+        """The items of a source, and what a network attends to beside them.
+
+        Args:
+            encoder: the encoder.
+            source: the source.
+            item: the same source, encoded.
+        """
+        return Framed(tuple(self.names(encoder, source)))
+
+    def network(self, encoder: Any, outputs: int, *, per_item: bool) -> nn.Module:
+        """The network that a kind brings (`brings_network`), in place of one of regard's.
+
+        Args:
+            encoder: the encoder.
+            outputs: the number of outputs.
+            per_item: whether there are outputs for each item.
+        """
+        raise NotImplementedError(f"{type(self).__name__} brings no network")
+
+    def files(self, encoder: Any, network: nn.Module, names: Sequence[str]) -> Mapping[str, bytes]:
+        """Further files of a saved model's folder, by which other programs read it.
+
+        Args:
+            encoder: the encoder.
+            network: the trained network.
+            names: the names of its outputs; empty for a number.
+        """
+        return {}
 
     def grid(self, encoder: Any, source: Any) -> tuple[int, int] | None:
         """The (rows, columns) of the items of a source, if they form a grid; else None."""

@@ -103,6 +103,7 @@ class Words(Source):
     vectors: ClassVar[str] = "a learned vector for each of a word's features"
     counted: ClassVar[tuple[str, str]] = ("sentences", "words")
     is_text: ClassVar[bool] = True
+    of_words: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
     modalities: ClassVar[Mapping[str, int]] = {"text": 3, "molecule": 1}

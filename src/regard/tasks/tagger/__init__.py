@@ -92,7 +92,9 @@ class _Tagger(Task):
         return Tagger
 
     def command(self, source: str) -> str:
-        return "tag" if source == "words" else "predict"
+        from regard.tasks.sources import INPUTS
+
+        return "tag" if INPUTS[source].of_words else "predict"
 
     def suits(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
         from regard.tasks.examples import answers_questions, first_target
@@ -127,12 +129,15 @@ class _Tagger(Task):
         beside_linear = getattr(recipe.input, "linear", False)
         return {} if beside_linear else _CANDIDATES.get(recipe.input.kind, {})
 
+    def defaults(self, source: str) -> Mapping[str, Any]:
+        return {"pretrained": {"epochs": 4, "learning_rate": 2e-4}}.get(source, {})
+
     def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
         return {"input": _linear_settings(pairs)} if source == "words" else {}
 
     def most_epochs(self, recipe: Any) -> int:
         if recipe.input.kind != "words":
-            return 100
+            return {"pretrained": 15}.get(recipe.input.kind, 100)
         # What a linear part leaves is learned within a few.
         return 14 if recipe.input.linear else 60
 

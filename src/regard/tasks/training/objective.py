@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.tasks.judging.measure import Measure
 from regard.tasks.network import Ensemble, SourceNetwork
+from regard.tasks.pretrained.network import PretrainedNetwork
 from regard.tasks.recipe import Recipe
 from regard.tasks.training.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.training.dataset import Dataset, TrainingBatch
@@ -80,6 +81,21 @@ class Objective(nn.Module):
         super().__init__()
         self.network = network
         self.measure = measure
+
+    def rate_factors(self) -> dict[str, float]:
+        """The learning rates of parameters as multiples of the recipe's, by name; 1 for those that are left out."""
+        return {
+            f"{place}.{name}": factor
+            for place, part in self.named_modules()
+            if isinstance(part, PretrainedNetwork)
+            for name, factor in part.rate_factors().items()
+        }
+
+    def finish(self) -> None:
+        """Give the network, which has its final weights, the form in which it is saved."""
+        for part in self.modules():
+            if isinstance(part, PretrainedNetwork):
+                part.finish()
 
     def batches(self, epoch: int) -> Batches:
         """The batches of an epoch, counted from 0; they depend only on the epoch and the recipe's seed."""

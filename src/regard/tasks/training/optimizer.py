@@ -1,7 +1,7 @@
 """The optimiser of a recipe, AdamW or Muon: groups with and without weight decay, and the learning rate schedule."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -10,11 +10,18 @@ from torch import Tensor, nn
 
 from regard.tasks.recipe import Recipe
 
-__all__ = ["Muon", "make_optimizer", "orthogonalise", "set_rate", "share_of_rate"]
+__all__ = ["Muon", "make_optimizer", "multiplies_bfloat16", "orthogonalise", "set_rate", "share_of_rate"]
 
 
-def make_optimizer(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+def make_optimizer(
+    module: nn.Module, recipe: Recipe, factors: Mapping[str, float] | None = None
+) -> torch.optim.Optimizer:
     """AdamW or Muon, for all parameters of a module.
+
+    Args:
+        module: the module.
+        recipe: how to train.
+        factors: the learning rates of parameters as multiples of the recipe's, by name; 1 for the others.
 
     Weight decay applies to matrices that mix features. It would only shrink the embeddings of rare words, and biases
     and norms need none.
@@ -23,6 +30,8 @@ def make_optimizer(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     decayed = [p for p in module.parameters() if p.ndim > 1 and id(p) not in tables]
     kept = [p for p in module.parameters() if p.ndim <= 1 or id(p) in tables]
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": kept, "weight_decay": 0.0}]
+    if factors:
+        groups = _by_factor(groups, {id(p): factors.get(name, 1.0) for name, p in module.named_parameters()})
     settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": (0.9, recipe.beta2)}
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(groups, **settings, fused=True)
@@ -33,10 +42,21 @@ def make_optimizer(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     return Muon([{**group, "matrices": False} for group in groups] + [{**turned, "matrices": True}], **settings)
 
 
+def _by_factor(groups: Iterable[dict[str, Any]], factors: Mapping[int, float]) -> list[dict[str, Any]]:
+    """The trained parameters of each group, in a group for each factor of their learning rate."""
+    found = []
+    for group in groups:
+        trained = [p for p in group["params"] if p.requires_grad]
+        for factor in sorted({factors[id(p)] for p in trained}):
+            own = [p for p in trained if factors[id(p)] == factor]
+            found.append({**group, "params": own, "factor": factor})
+    return found
+
+
 def set_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, done: float) -> None:
     """Set the learning rate for the next update; `done` is the fraction of the training that is done."""
     for group in optimizer.param_groups:
-        group["lr"] = recipe.learning_rate * share_of_rate(recipe, done)
+        group["lr"] = group.get("factor", 1.0) * recipe.learning_rate * share_of_rate(recipe, done)
 
 
 def share_of_rate(recipe: Recipe, done: float) -> float:
@@ -125,7 +145,7 @@ class Muon(torch.optim.Optimizer):
         state["momentum"].lerp_(gradient, 1 - self.momentum)
         # Nesterov momentum: the average after another gradient like this one.
         ahead = gradient.lerp(state["momentum"], self.momentum)
-        dtype = self.dtype or (torch.bfloat16 if _multiplies_bfloat16(matrix.device) else torch.float32)
+        dtype = self.dtype or (torch.bfloat16 if multiplies_bfloat16(matrix.device) else torch.float32)
         step = orthogonalise(ahead.to(dtype)).to(matrix.dtype)
         # The mean square of the entries is 1 / (longer side) in an orthogonal matrix, and about 0.2^2 in an AdamW step.
         matrix.mul_(1 - rate * decay).sub_(step, alpha=0.2 * rate * max(matrix.shape) ** 0.5)
@@ -151,7 +171,7 @@ def orthogonalise(matrix: Float[Tensor, "row column"]) -> Float[Tensor, "row col
     return turned.mT if tall else turned
 
 
-def _multiplies_bfloat16(device: torch.device) -> bool:
+def multiplies_bfloat16(device: torch.device) -> bool:
     """Whether this device has bfloat16 instructions; False for a CPU if this PyTorch is too old to tell."""
     if device.type != "cpu":
         return True

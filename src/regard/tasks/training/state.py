@@ -38,7 +38,7 @@ class TrainingState:
 
     def __init__(self, objective: Objective, recipe: Recipe, checkpoint: dict[str, Any] | None = None):
         self.objective = objective
-        self.optimizer = make_optimizer(objective, recipe)
+        self.optimizer = make_optimizer(objective, recipe, objective.rate_factors())
         self.average = MovingAverage(objective.network, recipe.average) if recipe.average else None
         self.updates = 0
         self.history: list[dict[str, Any]] = []

@@ -44,6 +44,7 @@ def train(
     dev: Iterable[Any] | None = None,
     *,
     recipe: Recipe | None = None,
+    base: str | Path | None = None,
     search: bool | None = None,
     auxiliary: Mapping[str, Sequence[Any]] | None = None,
     out: str | Path | None = None,
@@ -64,6 +65,8 @@ def train(
         dev: further examples, which aren't trained on; they decide which epoch is best and when to stop. None: about a
             tenth of the examples, by a hash of their sources (`datasets.split_by_source`).
         recipe: how to train. None: `tasks.default_recipe`, which depends on the kind and the number of the examples.
+        base: the local folder of a pretrained model, as `save_pretrained` writes it, to fine-tune by
+            `tasks.default_recipe`, where `recipe` is None. None: train from scratch.
         search: whether to compare the recipe's network with `Task.candidates` first, on parts of the training examples,
             and to train the best. None: only if `recipe` is None. Not under torchrun.
         auxiliary: for each auxiliary target that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
@@ -115,10 +118,14 @@ def train(
         examples, dev, auxiliary = held.train, held.dev or (), held.auxiliary
         is_are = "is" if len(dev) == 1 else "are"
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples {is_are} dev, by a hash of each source.")
+    if recipe is not None and base is not None:
+        raise ArgumentError(
+            "`base` must be left out beside `recipe`, whose `input.base` names one. Leave one of them out."
+        )
     searches = recipe is None if search is None else search
     if recipe is None:
         examples = as_list("examples", examples, "(source, target) pairs")
-        recipe = default_recipe(examples)
+        recipe = default_recipe(examples, base=base)
         show.note(
             f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
         )
@@ -262,7 +269,9 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
         reason = is_over(request.recipe, history)
         where = "Its dev" if request.recipe.keep_epoch is not None else "Best dev"
         request.show.note(f"Training is over: {reason}. {where} {score} in epoch {last['best_epoch']}.")
-        weights = best if run is None else read_best(run.best)
+        objective.network.load_state_dict(best if run is None else read_best(run.best))
+        objective.finish()
+        weights = objective.network.state_dict()
         try:
             final = {name: round_weights(value, name).to(value.dtype) for name, value in weights.items()}
         except ArgumentError as error:

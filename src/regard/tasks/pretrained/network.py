@@ -1,0 +1,177 @@
+"""A fine-tuned base as a network: a model of transformers', on batches of words or pieces."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from regard.inputs import Batch
+from regard.tasks.pretrained.tuning import Tuning, merge_adapters, prepare, rate_factors
+from regard.tasks.training.optimizer import multiplies_bfloat16
+
+__all__ = ["Pieces", "PretrainedNetwork", "pieces_of"]
+
+_HOLDER = "network."
+
+
+class Pieces(NamedTuple):
+    """A batch as a model of transformers' reads it.
+
+    Args:
+        input_ids: (text, piece) int64, with special tokens and padding.
+        attention_mask: (text, piece) int64: 1 where there is no padding.
+        first: (text, item) int64, the place of each item's first piece.
+    """
+
+    input_ids: Int64[Tensor, "text piece"]
+    attention_mask: Int64[Tensor, "text piece"]
+    first: Int64[Tensor, "text item"]
+
+
+def pieces_of(vectors: Int64[Tensor, "text item piece"], prefix: Tensor, suffix: Tensor, padding: int) -> Pieces:
+    """The pieces of the items of each text, one after the other, between the special tokens.
+
+    Args:
+        vectors: ids from 1 on; 0 is none.
+        prefix, suffix: the ids of the special tokens before and after each text.
+        padding: the id of padding.
+
+    Example:
+        >>> vectors = torch.tensor([[[5, 0], [6, 7]], [[8, 0], [0, 0]]])
+        >>> pieces = pieces_of(vectors, torch.tensor([101]), torch.tensor([102]), padding=0)
+        >>> pieces.input_ids.tolist(), pieces.first.tolist()
+        ([[101, 4, 5, 6, 102], [101, 7, 102, 0, 0]], [[1, 2], [1, 2]])
+    """
+    held = vectors > 0
+    counts, flat = held.sum(-1), held.flatten(1)
+    lengths = len(prefix) + flat.sum(1)
+    size = len(prefix) + int(flat.sum(1).max()) + len(suffix)
+    input_ids = vectors.new_full((len(vectors), size), padding)
+    input_ids[:, : len(prefix)] = prefix
+    rows, places = flat.nonzero(as_tuple=True)
+    input_ids[rows, len(prefix) + flat.cumsum(1)[rows, places] - 1] = vectors.flatten(1)[rows, places] - 1
+    ends = lengths[:, None] + torch.arange(len(suffix), device=vectors.device)
+    input_ids.scatter_(1, ends, suffix.expand(len(vectors), -1))
+    mask = torch.arange(size, device=vectors.device) < (lengths + len(suffix))[:, None]
+    return Pieces(input_ids, mask.long(), len(prefix) + counts.cumsum(1) - counts)
+
+
+class PretrainedNetwork(nn.Module):
+    """A model of transformers' with an output layer of its own, as the network of a tagger or a classifier.
+
+    Its tensors have the names that transformers gives them, so that a saved folder loads there, too. In training it
+    computes in bfloat16 where the processor has instructions for it; the weights, and predictions, are float32.
+
+    Args:
+        model: the model.
+        prefix, suffix: the ids of the special tokens before and after each text.
+        padding: the id of padding.
+        per_item: whether its outputs are for each item, read from its first piece.
+        tuning: what is trained; None: nothing is, as of a model that is loaded.
+
+    Raises:
+        ArgumentError, MissingExtraError: as in `prepare`.
+    """
+
+    linear = None
+    prefix: Tensor
+    suffix: Tensor
+
+    def __init__(
+        self,
+        model: Any,
+        prefix: list[int],
+        suffix: list[int],
+        padding: int,
+        *,
+        per_item: bool,
+        tuning: Tuning | None,
+    ):
+        super().__init__()
+        # transformers loads a model in evaluation mode, in which nothing is dropped.
+        self.network = model.train()
+        self.tuning = tuning
+        if tuning is not None:
+            prepare(model, tuning)
+        self.register_buffer("prefix", torch.tensor(prefix, dtype=torch.int64), persistent=False)
+        self.register_buffer("suffix", torch.tensor(suffix, dtype=torch.int64), persistent=False)
+        self.padding = padding
+        # Where there is one output for a text, the model's own output layer pools.
+        self.pooling = None if per_item else nn.Identity()
+        self.output = nn.Identity()
+        self.register_state_dict_post_hook(_without_holder)
+        self.register_load_state_dict_pre_hook(_with_holder)
+
+    @property
+    def members(self) -> tuple["PretrainedNetwork"]:
+        """The network itself, so that it can be used like an `Ensemble`."""
+        return (self,)
+
+    def item_numbers(self, batch: Batch) -> Float[Tensor, "text item output"]:
+        """The outputs for each item; those at padding are meaningless."""
+        pieces = self.pieces(batch)
+        outputs = self._outputs(pieces)
+        places = pieces.first.clamp(max=outputs.shape[1] - 1)
+        return outputs.gather(1, places[..., None].expand(-1, -1, outputs.shape[-1]))
+
+    def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
+        """The outputs, which a `Target` decodes."""
+        if self.pooling is None:
+            return self.item_numbers(batch)[batch.real]
+        return self._outputs(self.pieces(batch))
+
+    def features(self, batch: Batch) -> Float[Tensor, "target output"]:
+        """The outputs: where the output layer begins is not the same in every architecture."""
+        return self(batch)
+
+    def rate_factors(self) -> dict[str, float]:
+        """The learning rate of each trained parameter, as a multiple of the recipe's, by its name."""
+        if self.tuning is None:
+            return {}
+        return {f"{_HOLDER}{name}": factor for name, factor in rate_factors(self.network, self.tuning).items()}
+
+    def finish(self) -> None:
+        """After training: merge the adapters, so that the tensors are those of the architecture."""
+        merge_adapters(self.network)
+
+    def pieces(self, batch: Batch) -> Pieces:
+        """What the model reads of a batch."""
+        return pieces_of(batch.vectors, self.prefix, self.suffix, self.padding)
+
+    def config(self, names: Sequence[str]) -> dict[str, Any]:
+        """The configuration of the model, for transformers.
+
+        Args:
+            names: the names of the outputs; empty for a number.
+        """
+        held = self.network.config.to_dict()
+        held.pop("_name_or_path", None)
+        called = dict(enumerate(names or ("number",)))
+        return {
+            **held,
+            "architectures": [type(self.network).__name__],
+            # The file has float16.
+            "dtype": "float32",
+            "id2label": {str(place): name for place, name in called.items()},
+            "label2id": {name: place for place, name in called.items()},
+        }
+
+    def _outputs(self, pieces: Pieces) -> Tensor:
+        device = pieces.input_ids.device
+        fast = self.training and multiplies_bfloat16(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=fast):
+            found = self.network(input_ids=pieces.input_ids, attention_mask=pieces.attention_mask)
+        return found.logits.float()
+
+
+def _without_holder(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Name the tensors as transformers does."""
+    for name in [name for name in state if name.startswith(prefix + _HOLDER)]:
+        state[prefix + name.removeprefix(prefix + _HOLDER)] = state.pop(name)
+
+
+def _with_holder(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    for name in [name for name in state if name.startswith(prefix)]:
+        state[prefix + _HOLDER + name.removeprefix(prefix)] = state.pop(name)

@@ -1,0 +1,120 @@
+"""Which weights of a base are trained, and how fast: all, the last layers, adapters, or the output layer alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.errors import ArgumentError
+from regard.extras import require
+
+__all__ = ["TUNED", "Tuning", "merge_adapters", "prepare", "rate_factors"]
+
+TUNED = ("all", "layers", "adapters", "head")
+"""What of a base can be trained."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which weights of a base are trained, and how fast.
+
+    Args:
+        tuned: "all"; "layers", the last few; "adapters", low-rank matrices beside those of each layer, which are merged
+            with them at the end; or "head", the output layer alone.
+        layers: how many layers of "layers".
+        rank: the rank of adapters.
+        layer_decay: the learning rate of a layer, as a fraction of that of the layer above it.
+        head_rate: the learning rate of the output layer, as a multiple of that of the last layer.
+
+    Source: Howard and Ruder 2018 (arXiv 1801.06146), section 3.2, for rates by layer; Hu et al. 2021 (arXiv
+        2106.09685), section 4, for adapters.
+    """
+
+    tuned: str = "all"
+    layers: int = 2
+    rank: int = 8
+    layer_decay: float = 0.9
+    head_rate: float = 1.0
+
+
+def prepare(model: Any, tuning: Tuning) -> None:
+    """Freeze what isn't trained, and add adapters.
+
+    Raises:
+        ArgumentError: the model's layers can't be told apart, but have to be.
+        MissingExtraError: peft is not installed, which adapters need.
+    """
+    if tuning.tuned == "all":
+        return
+    depths = _depths(model)
+    top = max(depths.values())
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(
+            depths[name] == top or (tuning.tuned == "layers" and depths[name] >= top - tuning.layers)
+        )
+    if tuning.tuned == "adapters":
+        peft = require("peft", extra="lora")
+        layers = f"{_layers(model)[0]}."
+        names = [
+            name
+            for name, each in model.named_modules()
+            if name.startswith(layers) and (isinstance(each, nn.Linear) or type(each).__name__ == "Conv1D")
+        ]
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        settings = peft.LoraConfig(r=tuning.rank, lora_alpha=2 * tuning.rank, lora_dropout=0.05, target_modules=names)
+        peft.inject_adapter_in_model(settings, model)
+        # The library freezes all but its own matrices.
+        for parameter in trained:
+            parameter.requires_grad_(True)
+
+
+@torch.no_grad()
+def merge_adapters(model: Any) -> None:
+    """Add the product of each adapter to the matrix that it stands beside, and remove the adapter."""
+    held = [(name, each) for name, each in model.named_modules() if hasattr(each, "get_base_layer")]
+    for name, each in held:
+        each.merge(safe_merge=True)
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, each.get_base_layer())
+
+
+def rate_factors(model: Any, tuning: Tuning) -> dict[str, float]:
+    """The learning rate of each trained parameter, as a multiple of the recipe's, by its name."""
+    trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    depths = _depths(model)
+    top = max(depths.values())
+    return {
+        name: tuning.head_rate if depths[name] == top else tuning.layer_decay ** (top - 1 - depths[name])
+        for name in trained
+    }
+
+
+def _layers(model: Any) -> tuple[str, int]:
+    """The name of the list of a model's layers, and their number.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
+    found = [name for name, each in model.named_modules() if isinstance(each, nn.ModuleList) and len(each) == count]
+    if not found or count is None:
+        raise ArgumentError(
+            f"`input.tuned` must be 'all' for a {type(model).__name__}, whose layers can't be told apart. Leave it out."
+        )
+    return found[0], count
+
+
+def _depths(model: Any) -> dict[str, int]:
+    """The depth of each parameter: 0 for embeddings, the number of its layer, and one more for what comes after."""
+    layers, count = _layers(model)
+    prefix = f"{model.base_model_prefix}."
+    depths, begun = {}, False
+    for name, _ in model.named_parameters():
+        if name.startswith(f"{layers}."):
+            begun = True
+            depths[name] = 1 + int(name[len(layers) + 1 :].split(".")[0])
+        else:
+            # In the base and before its layers: embeddings. Poolers, last norms and output layers come after.
+            depths[name] = 0 if name.startswith(prefix) and not begun else count + 1
+    return depths

@@ -1,0 +1,284 @@
+"""Texts, or words, as a pretrained model of transformers' reads them."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from regard.errors import ArgumentError
+from regard.inputs import Batch, PretrainedTokenizer, as_sentences
+from regard.inputs.saved import checked_names
+from regard.page.numbers import counted
+from regard.tasks.examples import Example, as_examples
+from regard.tasks.judging.out_of_distribution import Statistic
+from regard.tasks.pretrained.tuning import TUNED, Tuning
+from regard.tasks.settings import integer, integer_or_none, one_of, real, text
+from regard.tasks.sources.source import Framed, Source
+from regard.tasks.sources.words import CUTS
+
+if TYPE_CHECKING:
+    from regard.tasks.baselines import SimpleFeatures
+    from regard.tasks.pretrained.network import PretrainedNetwork
+
+__all__ = ["Pretrained", "PretrainedEncoder"]
+
+_KEYS = ("base", "config", "tokenizer")
+_MOST_PIECES = 512
+
+
+@dataclass(frozen=True)
+class PretrainedEncoder:
+    """What is kept of a base beside its weights.
+
+    Args:
+        about: its name, the SHA-256 of its weights, and its licence where that is known.
+        config: its configuration.
+        tokenizer: its tokenizer.
+        weights: the folder of its weights, before training; None for a model that was trained.
+    """
+
+    about: Mapping[str, str]
+    config: Mapping[str, Any]
+    tokenizer: PretrainedTokenizer
+    weights: Path | None = None
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        """The text of each piece."""
+        return self.tokenizer.vocabulary
+
+    @property
+    def most_pieces(self) -> int:
+        """How many pieces of a text the base can read, beside the special tokens."""
+        found = self.config.get("max_position_embeddings", self.config.get("n_positions"))
+        most = found if isinstance(found, int) and found > 0 else _MOST_PIECES
+        # RoBERTa and its relatives count positions from that of padding on.
+        shifted = self.config.get("model_type") in ("roberta", "xlm-roberta", "camembert")
+        most -= len(self.tokenizer.prefix) + len(self.tokenizer.suffix) + 2 * shifted
+        return max(1, min(most, _MOST_PIECES))
+
+    @property
+    def padding(self) -> int:
+        """The id of padding."""
+        for name in ("pad_token_id", "eos_token_id"):
+            if isinstance(found := self.config.get(name), int):
+                return found
+        return 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The encoder as a JSON object."""
+        return {"base": dict(self.about), "config": dict(self.config), "tokenizer": self.tokenizer.to_json()}
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "PretrainedEncoder":
+        """The encoder whose `to_json` returned this.
+
+        Raises:
+            ArgumentError: something is missing or invalid.
+        """
+        held = checked_names("reader", saved, _KEYS)
+        for name in ("base", "config"):
+            if not isinstance(held[name], dict):
+                raise ArgumentError(f"`{name}` must be a JSON object, but is {held[name]!r:.60}. Save it again.")
+        return cls(held["base"], held["config"], PretrainedTokenizer.from_json(held["tokenizer"]))
+
+
+@dataclass(frozen=True)
+class Pretrained(Source):
+    """Sources that are texts or sentences, read by a pretrained model: a local folder of `save_pretrained`.
+
+    The network of the recipe must be "pretrained": the model is fine-tuned with an output layer of its own, and what is
+    saved loads in transformers, too.
+
+    Args:
+        base: the folder of the pretrained model, with its tokenizer. Only training needs it.
+        tuned: which weights are trained: "all"; "layers", the last `tuned_layers`; "adapters" (LoRA), of rank
+            `adapter_rank`, which are merged with the weights at the end; or "head", the output layer alone.
+        tuned_layers, adapter_rank: see `tuned`.
+        layer_decay: the learning rate of each layer as a fraction of that of the layer above it.
+        head_rate: the learning rate of the output layer as a multiple of the recipe's.
+        longest: how many pieces of a text are read; what follows is cut off. None: as many as the base reads, at most
+            512. Sentences of words are never cut.
+        cut: how a text is split for a tagger, a name in `CUTS`.
+
+    Raises:
+        ArgumentError: a value of the wrong type or outside its range.
+    """
+
+    kind: ClassVar[str] = "pretrained"
+    noun: ClassVar[str] = "piece"
+    source_noun: ClassVar[str] = "text"
+    given: ClassVar[str] = "a text, or a list of words"
+    vectors: ClassVar[str] = "the vector that a pretrained model gives each piece, in its context"
+    counted: ClassVar[tuple[str, str]] = ("sentences", "words")
+    is_text: ClassVar[bool] = True
+    of_words: ClassVar[bool] = True
+    brings_network: ClassVar[bool] = True
+    example: ClassVar[str] = '"I saw a saw."'
+    limits: ClassVar[str] = (
+        "It knows the language of the model that it was fine-tuned from, and may share that model's biases."
+    )
+    modalities: ClassVar[Mapping[str, int]] = {"text": 1}
+    updates: ClassVar[int] = 600
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "network": "pretrained",
+        "epochs": 2,
+        "batch_items": 1000,
+        "learning_rate": 1e-4,
+        "schedule": "linear",
+    }
+
+    base: str = text()
+    tuned: str = one_of("all", *TUNED)
+    tuned_layers: int = integer(2, 1)
+    adapter_rank: int = integer(8, 1, 1024)
+    layer_decay: float = real(0.9, 0.0, 1.0, above=True)
+    head_rate: float = real(1.0, 0.0, above=True)
+    longest: int | None = integer_or_none(1)
+    cut: str = one_of("words", *CUTS)
+
+    @classmethod
+    def suits(cls, source: Any) -> int:
+        # Never the default: it needs a base.
+        return 1 if isinstance(source, str | list | tuple) else 0
+
+    def fit(self, sources: Iterable[str | Sequence[str]]) -> PretrainedEncoder:
+        return _read(self.base, words=not isinstance(next(iter(sources), ""), str))
+
+    def encoder(self, saved: Any) -> PretrainedEncoder:
+        return PretrainedEncoder.from_json(saved)
+
+    def item(self, encoder: PretrainedEncoder, source: str | Sequence[str]) -> list[list[int]]:
+        """The ids of the pieces of each word, or of each piece of a text."""
+        if isinstance(source, str):
+            return [[piece] for piece in encoder.tokenizer.encode(source)[: self._most(encoder)]]
+        if not isinstance(source, Sequence) or not all(isinstance(word, str) for word in source):
+            raise ArgumentError(f"a source must be a text or a list of words, but is {source!r:.60}.")
+        pieces = encoder.tokenizer.encode_words(source)
+        if (count := sum(map(len, pieces))) > (most := encoder.most_pieces):
+            raise ArgumentError(
+                f"a sentence may have {counted(most, 'piece')}, the positions of the base, but one of "
+                f"{counted(len(source), 'word')} has {count:,}. {self.shorten}"
+            )
+        return pieces
+
+    def _most(self, encoder: PretrainedEncoder) -> int:
+        return min(encoder.most_pieces, self.longest or encoder.most_pieces)
+
+    def itemised(self, source: str | Sequence[str]) -> Sequence[str]:
+        return CUTS[self.cut](source) if isinstance(source, str) else source
+
+    def as_itemised(self, sources: Iterable[Sequence[str]]) -> list[Any]:
+        return as_sentences(sources)
+
+    def as_labelled(self, examples: Iterable[Any], *, argument: str = "examples") -> list[Example]:
+        return as_examples(examples, argument=argument)
+
+    def preparation(self, sources: Sequence[Any]) -> str | None:
+        texts = [source for source in sources if isinstance(source, str)]
+        if not texts:
+            return None
+        encoder = self.fit(texts)
+        most = self._most(encoder)
+        # A piece has a character or more.
+        cut = sum(len(source) > most and len(encoder.tokenizer.encode(source)) > most for source in texts)
+        if not cut:
+            return None
+        return (
+            f"Note: {cut:,} of {len(texts):,} texts are longer than {most:,} pieces, and what follows isn't read. "
+            "input.longest of a recipe sets how much is, up to what the base can."
+        )
+
+    def ood_statistics(self, encoder: PretrainedEncoder, source: str | Sequence[str]) -> tuple[Statistic, ...]:
+        text = source if isinstance(source, str) else " ".join(source)
+        if not text.strip():
+            return ()
+        pieces = len(encoder.tokenizer.encode(text))
+        said = f"its {counted(len(text), 'character')} fall into {counted(pieces, 'piece')}"
+        of_set = "their characters fall into {} pieces each"
+        return (Statistic("pieces", pieces, len(text), said, of_set=of_set, shown="{:.2f}".format),)
+
+    def unknown_pieces(self, encoder: PretrainedEncoder, source: str) -> list[str]:
+        return [word for word, own in self._unknown(encoder, source.split()) if own]
+
+    def _unknown(self, encoder: PretrainedEncoder, words: Sequence[str]) -> list[tuple[str, bool]]:
+        unknown = encoder.tokenizer.unknown
+        pieces = encoder.tokenizer.encode_words(words)
+        return [(word, unknown is not None and unknown in own) for word, own in zip(words, pieces, strict=True)]
+
+    def batch(self, encoder: PretrainedEncoder, items: Sequence[Sequence[Sequence[int]]]) -> Batch:
+        lengths = torch.tensor([len(item) for item in items], dtype=torch.int64)
+        most = max((len(pieces) for item in items for pieces in item), default=1)
+        vectors = torch.zeros(len(items), int(lengths.max()) if len(items) else 0, most, dtype=torch.int64)
+        for row, item in zip(vectors, items, strict=True):
+            for place, pieces in enumerate(item):
+                # 0 is no piece.
+                row[place, : len(pieces)] = torch.tensor(pieces) + 1
+        return Batch(vectors, lengths)
+
+    def names(self, encoder: PretrainedEncoder, source: str | Sequence[str]) -> list[str]:
+        if not isinstance(source, str):
+            return list(source)
+        return encoder.tokenizer.names(encoder.tokenizer.encode(source)[: self._most(encoder)])
+
+    def framed(self, encoder: PretrainedEncoder, source: Any, item: Sequence[Sequence[int]]) -> Framed:
+        own = encoder.tokenizer
+        before, after = own.names(own.prefix), own.names(own.suffix)
+        ends = [*range(len(before) + 1)]
+        for size in [*map(len, item), *[1] * len(after)]:
+            ends.append(ends[-1] + size)
+        return Framed((*before, *self.names(encoder, source), *after), len(before), tuple(ends))
+
+    def origin(self, reader: Mapping[str, Any]) -> str:
+        about = reader.get("base", {})
+        how = {
+            "all": "all of its weights",
+            "layers": f"its last {counted(self.tuned_layers, 'layer')}",
+            "adapters": f"by adapters of rank {self.adapter_rank}, which are merged with its weights",
+            "head": "its output layer alone",
+        }
+        terms = f", whose card states the licence {about['licence']}" if "licence" in about else ""
+        return (
+            f"fine-tuned by regard, {how[self.tuned]}, from {about.get('name', 'a base')}{terms} (SHA-256 of its "
+            f"weights: `{about.get('sha256', 'unknown')}`)"
+        )
+
+    def simple_features(self, encoder: PretrainedEncoder) -> "SimpleFeatures":
+        from regard.tasks.baselines.features import TextFeatures
+
+        return TextFeatures()
+
+    def network(self, encoder: PretrainedEncoder, outputs: int, *, per_item: bool) -> "PretrainedNetwork":
+        from regard.tasks.pretrained.base import new_model
+        from regard.tasks.pretrained.network import PretrainedNetwork
+
+        head = "AutoModelForTokenClassification" if per_item else "AutoModelForSequenceClassification"
+        config = {**encoder.config, "pad_token_id": encoder.padding}
+        model = new_model(config, head, outputs, encoder.weights)
+        own = encoder.tokenizer
+        tuning = None if encoder.weights is None else self._tuning
+        return PretrainedNetwork(model, own.prefix, own.suffix, encoder.padding, per_item=per_item, tuning=tuning)
+
+    def files(self, encoder: PretrainedEncoder, network: Any, names: Sequence[str]) -> Mapping[str, bytes]:
+        found = {name: text.encode() for name, text in encoder.tokenizer.files.items()}
+        config = getattr(network, "config", None)
+        return found if config is None else {**found, "config.json": json.dumps(config(names), indent=2).encode()}
+
+    @property
+    def _tuning(self) -> Tuning:
+        return Tuning(self.tuned, self.tuned_layers, self.adapter_rank, self.layer_decay, self.head_rate)
+
+
+@lru_cache(2)
+def _read(base: str, *, words: bool) -> PretrainedEncoder:
+    """Read a base without its weights, which takes a second or two."""
+    from regard.tasks.pretrained.base import about_base, base_folder, read_config
+
+    folder = base_folder(base)
+    # A path of this machine says nothing elsewhere.
+    config = {name: value for name, value in read_config(folder).items() if name != "_name_or_path"}
+    return PretrainedEncoder(about_base(folder), config, PretrainedTokenizer.read(folder, words=words), folder)

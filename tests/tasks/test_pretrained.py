@@ -1,0 +1,355 @@
+"""Fine-tuned bases: against transformers itself, in each way of tuning, saved and loaded, seen, and what is refused."""
+
+import json
+import shutil
+from itertools import chain, pairwise
+
+import pytest
+import torch
+
+import regard
+from regard.errors import ArgumentError
+from regard.inputs import Batch, PretrainedTokenizer
+from regard.tasks import Recipe, default_recipe
+from regard.tasks.pretrained.base import new_model, read_config
+from regard.tasks.pretrained.network import PretrainedNetwork, pieces_of
+from regard.tasks.pretrained.tuning import TUNED, Tuning
+from tasks.bases import TEXTS, make_base
+
+transformers = pytest.importorskip("transformers", reason="comes with the extra huggingface")
+pytest.importorskip("tokenizers", reason="comes with the extra text")
+
+KINDS = ("bert", "distilbert", "roberta", "gpt2")
+WORDS = [text.split() for text in TEXTS]
+FEELINGS = ["good", "bad", "none", "none"]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """Makes a base of each kind once."""
+    above = tmp_path_factory.mktemp("bases")
+
+    def make(kind):
+        return above / kind if (above / kind).exists() else make_base(above / kind, kind)
+
+    return make
+
+
+def recipe_of(base, task, **more):
+    fields = {"epochs": 2, "learning_rate": 3e-3, "batch_items": 40, **more}
+    own = {"kind": "pretrained", "base": str(base), **fields.pop("input", {})}
+    return Recipe(task=task, input=own, network="pretrained", **fields)
+
+
+def trained(base, task, targets, **more):
+    sources = WORDS if task == "tagger" else TEXTS
+    pairs = list(zip(sources, targets, strict=True))
+    return regard.train(pairs, pairs, recipe=recipe_of(base, task, **more), progress="none")
+
+
+def tags():
+    return [[word[0].upper() for word in words] for words in WORDS]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_are_those_of_the_tokenizer_itself(base, kind):
+    theirs = transformers.AutoTokenizer.from_pretrained(base(kind))
+    ours = PretrainedTokenizer.read(base(kind))
+    for text in [*TEXTS, "", "  ", "Zürich 看见", "[SEP] </s>", "a" * 300]:
+        assert ours.prefix + ours.encode(text) + ours.suffix == theirs(text)["input_ids"]
+    words = PretrainedTokenizer.read(base(kind), words=True)
+    by_words = transformers.AutoTokenizer.from_pretrained(
+        base(kind), **({"add_prefix_space": True} if kind in ("roberta", "gpt2") else {})
+    )
+    for sentence in WORDS:
+        wanted = by_words(sentence, is_split_into_words=True)
+        own = words.encode_words(sentence)
+        assert [*words.prefix, *chain(*own), *words.suffix] == wanted["input_ids"]
+        places = [place for place in wanted.word_ids() if place is not None]
+        assert [place for place, pieces in enumerate(own) for _ in pieces] == places
+
+
+def test_a_word_without_pieces_is_unknown(base):
+    tokenizer = PretrainedTokenizer.read(base("bert"))
+    assert tokenizer.encode_words(["a", "\u200b", "a"])[1] == [tokenizer.unknown]
+    assert tokenizer.names(tokenizer.encode("unbelievably")) == ["un", "##believ", "##ably"]
+
+
+def test_pieces_stand_between_the_special_tokens():
+    vectors = torch.tensor([[[11, 12], [13, 0]], [[14, 0], [0, 0]]])
+    found = pieces_of(vectors, torch.tensor([1, 2]), torch.tensor([3]), padding=9)
+    assert found.input_ids.tolist() == [[1, 2, 10, 11, 12, 3], [1, 2, 13, 3, 9, 9]]
+    assert found.attention_mask.tolist() == [[1] * 6, [1, 1, 1, 1, 0, 0]]
+    assert found.first[0].tolist() == [2, 4]
+    assert found.first[1, 0] == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_classifier_is_one_of_transformers(base, kind, tmp_path):
+    model = trained(base(kind), "classifier", FEELINGS)
+    model.save(tmp_path / "model")
+    there = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "model").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")
+    assert there.dtype == torch.float32
+    again = regard.load(tmp_path / "model")
+    assert again.classify(TEXTS) == model.classify(TEXTS)
+    for text, (label, share) in zip(TEXTS, model.classify(TEXTS), strict=True):
+        with torch.no_grad():
+            logits = there(**tokenizer(text, return_tensors="pt")).logits[0]
+        assert there.config.id2label[int(logits.argmax())] == label
+        assert share == pytest.approx((logits / model.target.temperature).softmax(-1).max().item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_tagger_is_one_of_transformers(base, kind, tmp_path):
+    model = trained(base(kind), "tagger", tags())
+    model.save(tmp_path / "model")
+    there = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / "model").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")
+    for words, found in zip(WORDS, regard.load(tmp_path / "model").tag(WORDS), strict=True):
+        read = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            logits = there(**read).logits[0]
+        firsts = [read.word_ids().index(place) for place in range(len(words))]
+        assert [each.label for each in found] == [there.config.id2label[int(logits[at].argmax())] for at in firsts]
+
+
+@pytest.mark.parametrize(
+    ("targets", "problem"),
+    [([(1, 0), (0, 1), (None, 1), (1, 1)], "names"), ([1.5, 2.5, 30.0, -4.0], "number")],
+)
+def test_questions_and_numbers(base, tmp_path, targets, problem):
+    model = trained(base("bert"), "classifier", targets)
+    model.save(tmp_path / "model")
+    assert regard.load(tmp_path / "model").classify(TEXTS[:2]) == model.classify(TEXTS[:2])
+    config = json.loads((tmp_path / "model/config.json").read_text())
+    assert len(config["id2label"]) == (2 if problem == "names" else 1)
+
+
+@pytest.mark.parametrize("tuned", TUNED)
+def test_what_is_tuned_and_what_is_not(base, tuned):
+    model = trained(base("bert"), "classifier", FEELINGS, input={"tuned": tuned, "tuned_layers": 2}, epochs=3)
+    start = transformers.AutoModel.from_pretrained(base("bert")).state_dict()
+    end = {name.removeprefix("bert."): each for name, each in model.network.state_dict().items()}
+    changed = {name for name in start if not torch.equal(start[name].half(), end[name].half())}
+    names = {
+        "embeddings": "embeddings.word_embeddings.weight",
+        "first": "encoder.layer.0.output.dense.weight",
+        "second": "encoder.layer.1.output.dense.weight",
+        "last": "encoder.layer.2.output.dense.weight",
+        "bias": "encoder.layer.2.output.dense.bias",
+    }
+    wanted = {
+        "all": {*names},
+        "layers": {"second", "last", "bias"},
+        "adapters": {"first", "second", "last"},
+        "head": set(),
+    }
+    assert {name for name, own in names.items() if own in changed} == wanted[tuned]
+    # Whatever was added in training is gone: these are the tensors of the architecture.
+    assert start.keys() < end.keys()
+    assert end.keys() - start.keys() == {"classifier.weight", "classifier.bias"}
+
+
+def test_merged_adapters_say_what_they_said_beside_their_matrices(base):
+    pytest.importorskip("peft", reason="comes with the extra lora")
+    config = read_config(base("bert"))
+    model = new_model(config, "AutoModelForSequenceClassification", 2, base("bert"))
+    network = PretrainedNetwork(model, [2], [3], 0, per_item=False, tuning=Tuning("adapters", rank=2)).eval()
+    torch.manual_seed(1)
+    for name, parameter in network.named_parameters():
+        if "lora" in name:
+            torch.nn.init.normal_(parameter)
+    batch = Batch(torch.randint(1, 30, (3, 5, 1)), torch.tensor([5, 2, 4]))
+    before = network(batch)
+    network.finish()
+    torch.testing.assert_close(network(batch), before, atol=1e-5, rtol=1e-4)
+    assert not any("lora" in name for name in network.state_dict())
+
+
+def test_rates_fall_from_layer_to_layer(base):
+    model = new_model(read_config(base("bert")), "AutoModelForTokenClassification", 2, base("bert"))
+    tuning = Tuning(layer_decay=0.5, head_rate=7.0)
+    factors = PretrainedNetwork(model, [2], [3], 0, per_item=True, tuning=tuning).rate_factors()
+    assert {
+        name: factors[f"network.{name}"]
+        for name in (
+            "bert.embeddings.LayerNorm.weight",
+            "bert.encoder.layer.0.output.dense.bias",
+            "bert.encoder.layer.1.output.dense.bias",
+            "bert.encoder.layer.2.attention.self.query.weight",
+            "classifier.weight",
+        )
+    } == {
+        "bert.embeddings.LayerNorm.weight": 0.125,
+        "bert.encoder.layer.0.output.dense.bias": 0.25,
+        "bert.encoder.layer.1.output.dense.bias": 0.5,
+        "bert.encoder.layer.2.attention.self.query.weight": 1.0,
+        "classifier.weight": 7.0,
+    }
+    assert factors.keys() == {
+        name for name, _ in PretrainedNetwork(model, [2], [3], 0, per_item=True, tuning=tuning).named_parameters()
+    }
+
+
+def test_a_resumed_run_ends_with_the_same_weights(base, tmp_path, monkeypatch):
+    from regard.tasks.training.loop import Loop
+
+    pairs = list(zip(TEXTS, FEELINGS, strict=True))
+    recipe = recipe_of(base("bert"), "classifier", epochs=3)
+    whole = regard.train(pairs, pairs, recipe=recipe, progress="none", out=tmp_path / "whole")
+    save, calls = Loop.save, []
+
+    def stop(self, folder):
+        save(self, folder)
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Loop, "save", stop)
+    with pytest.raises(KeyboardInterrupt):
+        regard.train(pairs, pairs, recipe=recipe, progress="none", out=tmp_path / "cut")
+    monkeypatch.setattr(Loop, "save", save)
+    resumed = regard.train(pairs, pairs, recipe=recipe, progress="none", out=tmp_path / "cut", resume=True)
+    theirs, ours = whole.network.state_dict(), resumed.network.state_dict()
+    assert theirs.keys() == ours.keys()
+    assert all(torch.equal(theirs[name], ours[name]) for name in theirs)
+
+
+def test_a_finished_model_needs_no_base(base, tmp_path):
+    shutil.copytree(base("bert"), tmp_path / "base")
+    model = trained(tmp_path / "base", "classifier", FEELINGS)
+    model.save(tmp_path / "model")
+    shutil.rmtree(tmp_path / "base")
+    assert regard.load(tmp_path / "model").classify(TEXTS) == model.classify(TEXTS)
+
+
+def test_a_model_is_a_base_again(base, tmp_path):
+    trained(base("bert"), "classifier", FEELINGS).save(tmp_path / "model")
+    model = trained(tmp_path / "model", "tagger", tags())
+    assert [len(each) for each in model.tag(WORDS)] == [len(words) for words in WORDS]
+
+
+def test_hiding_a_word_hides_all_of_its_pieces(base):
+    model = trained(base("bert"), "tagger", tags())
+    words = ["a", "unbelievably", "bad", "film"]
+    record = model.see(words)
+    assert record.items == ("[CLS]", *words, "[SEP]")
+    assert [layer.shape for layer in record.layers] == [(6, 6)] * 3
+    # By hand: a mask that leaves the pieces of the second word out, for all queries.
+    (item,) = [model.read(words)]
+    batch = model.recipe.input.batch(model.encoder, [item])
+    pieces = model.network.pieces(batch)
+    mask = pieces.attention_mask.clone()
+    ends = [1, 2, 2 + len(item[1])]
+    mask[:, ends[1] : ends[2]] = 0
+    assert len(item[1]) == 3
+    with torch.no_grad():
+        logits = model.network.network(input_ids=pieces.input_ids, attention_mask=mask).logits[0]
+    wanted = model.target.values(logits)[pieces.first[0]]
+    # The prediction for the last word, with the third item hidden.
+    found = record.outcomes.hidden[2][3]
+    assert found.label == model.labels[int(wanted[3].argmax())]
+    assert found.score == pytest.approx(wanted[3].max().item(), abs=1e-5)
+
+
+def test_weights_of_words_are_those_of_their_pieces(base):
+    model = trained(base("bert"), "tagger", tags())
+    words = ["a", "unbelievably", "bad"]
+    (record,) = model.look([words])
+    there = model.network.network
+    there.set_attn_implementation("eager")
+    pieces = model.network.pieces(model.recipe.input.batch(model.encoder, [model.read(words)]))
+    with torch.no_grad():
+        every = there(
+            input_ids=pieces.input_ids, attention_mask=pieces.attention_mask, output_attentions=True
+        ).attentions
+    spans = [*pairwise([0, 1, 2, 5, 6, 7])]
+    by_key = torch.stack([every[-1][0, ..., a:b].sum(-1) for a, b in spans], -1)
+    wanted = torch.stack([by_key[:, a:b].mean(1) for a, b in spans], 1)
+    torch.testing.assert_close(record.layers[-1].weights(), wanted, atol=1e-5, rtol=1e-4)
+    assert record.labels[0] == record.labels[-1] == ""
+    assert list(record.labels[1:-1]) == [each.label for each in model.tag([words])[0]]
+
+
+def test_default_recipes_of_a_base(base):
+    few = default_recipe(list(zip(TEXTS * 5, FEELINGS * 5, strict=True)), base=base("bert"))
+    assert (few.task.kind, few.input.kind, few.network) == ("classifier", "pretrained", "pretrained")
+    many = default_recipe(list(zip(TEXTS * 20_000, FEELINGS * 20_000, strict=True)), base=base("bert"))
+    assert many.epochs < few.epochs
+    assert default_recipe(list(zip(WORDS, tags(), strict=True)), base=base("bert")).task.kind == "tagger"
+    with pytest.raises(ArgumentError, match="`input` must be left out"):
+        default_recipe(list(zip(TEXTS * 5, FEELINGS * 5, strict=True)), base=base("bert"), input="words")
+
+
+def test_long_texts_are_cut_and_long_sentences_refused(base):
+    model = trained(base("bert"), "classifier", FEELINGS)
+    source, encoder = model.recipe.input, model.encoder
+    assert encoder.most_pieces == 30
+    assert len(source.item(encoder, "a " * 100)) == 30
+    assert len(source.names(encoder, "a " * 100)) == 30
+    assert source.preparation(["a " * 100, "a"]).startswith("Note: 1 of 2 texts are longer than 30 pieces")
+    assert source.preparation(["a"]) is None
+    assert model.classify(["a " * 100])[0] is not None
+    with pytest.raises(ArgumentError, match=r"may have 30 pieces, the positions of the base, but one of 31 words"):
+        source.item(encoder, ["a"] * 31)
+
+
+def test_positions_of_roberta_begin_after_padding(base):
+    model = trained(base("roberta"), "classifier", FEELINGS)
+    item = model.recipe.input.item(model.encoder, " ".join(TEXTS * 20))
+    assert len(item) == model.encoder.most_pieces == 30
+    assert model.numbers([item])[0].isfinite().all()
+
+
+def broken(base, folder, **changes):
+    shutil.copytree(base, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    return folder
+
+
+def test_what_is_no_base_is_refused(base, tmp_path):
+    def refused(folder, match, **more):
+        with pytest.raises(ArgumentError, match=match):
+            trained(folder, "classifier", FEELINGS, **more)
+
+    refused("all-MiniLM-L6-v2", r"must be a local folder that save_pretrained wrote, but '.*' is no folder\. Save")
+    refused(tmp_path / "gone", "isn't there")
+    (tmp_path / "empty").mkdir()
+    refused(tmp_path / "empty", r"holds no config\.json")
+    refused(broken(base("bert"), tmp_path / "both", is_encoder_decoder=True), "holds an encoder-decoder")
+    refused(broken(base("bert"), tmp_path / "code", auto_map={"AutoModel": "mine.py"}), "brings code of its own")
+    refused(broken(base("bert"), tmp_path / "unknown", model_type="strange"), r"\(strange\) can't be loaded as one")
+    pickled = shutil.copytree(base("bert"), tmp_path / "pickled")
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    refused(pickled, "must hold its weights as safetensors")
+    mute = shutil.copytree(base("bert"), tmp_path / "mute")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (mute / name).unlink()
+    refused(mute, "must hold a tokenizer beside the model")
+
+
+def test_recipes_that_do_not_fit_are_refused(base):
+    for fields, match in (
+        ({"network": "attention"}, "`network` must be 'pretrained' for a classifier of pretrained"),
+        ({"members": 2}, "`members` must be 1 for a base"),
+        ({"mask": "causal"}, "`mask` must be 'none'"),
+        ({"task": {"kind": "classifier", "auxiliary": {"x": 1.0}}}, "`task.auxiliary`"),
+        ({"input": "words"}, "`network` must be one of regard's for words"),
+        ({"task": "seq2seq"}, "must be another for a seq2seq of pretrained"),
+    ):
+        with pytest.raises(ArgumentError, match=match):
+            Recipe(**{"task": "classifier", "input": "pretrained", "network": "pretrained", **fields})
+
+
+def test_the_card_names_the_base(base, tmp_path):
+    folder = shutil.copytree(base("bert"), tmp_path / "mine")
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Mine\n")
+    model = trained(folder, "classifier", FEELINGS, input={"tuned": "layers", "tuned_layers": 1})
+    model.save(tmp_path / "model")
+    card = (tmp_path / "model/README.md").read_text()
+    assert "fine-tuned by regard, its last 1 layer, from mine, whose card states the licence apache-2.0" in card
+    assert "trained from scratch" not in card
+    assert model.encoder.about["sha256"] in card
+    assert str(tmp_path) not in (tmp_path / "model/config.json").read_text()
