@@ -68,7 +68,9 @@ def chosen(examples: Sequence[Any], size: str, seed: int) -> list[Any]:
     for each in as_pairs(examples):
         by_class[each[1]].append(each)
     count = int(size.removesuffix("-a-class"))
-    return [each for own in by_class.values() for each in random.Random(seed).sample(own, count)]
+    # A class of a handful of examples is a misprint of the data.
+    classes = [own for own in by_class.values() if len(own) >= count]
+    return [each for own in classes for each in random.Random(seed).sample(own, count)]
 
 
 class Way:
