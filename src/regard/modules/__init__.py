@@ -35,6 +35,7 @@ if typing.TYPE_CHECKING:
         ConnectedNetwork,
         ConvolutionNetwork,
         GraphAttentionNetwork,
+        IdentityNetwork,
         Network,
         RecurrentNetwork,
         WindowNetwork,
@@ -46,6 +47,7 @@ if typing.TYPE_CHECKING:
         ClassVector,
         MaxPooling,
         MeanPooling,
+        NormalisedMeanPooling,
         Pooling,
         SumPooling,
     )
@@ -102,6 +104,7 @@ __all__ = [
     "GraphAttentionEncoder",
     "GraphAttentionLayer",
     "GraphAttentionNetwork",
+    "IdentityNetwork",
     "GridPositions",
     "Guide",
     "LinearAttention",
@@ -147,6 +150,7 @@ __all__ = [
     "to_picture",
     "to_vectors",
     "torch_masks",
+    "NormalisedMeanPooling",
 ]
 
 lazy.export(
@@ -166,9 +170,11 @@ lazy.export(
         "make_part": "PerLayer",
         "networks": (
             "NETWORKS AttentionNetwork BidirectionalNetwork ConnectedNetwork ConvolutionNetwork "
-            "GraphAttentionNetwork Network RecurrentNetwork WindowNetwork build_network"
+            "GraphAttentionNetwork IdentityNetwork Network RecurrentNetwork WindowNetwork build_network"
         ),
-        "pooling": "POOLINGS AttentionPooling ClassVector MaxPooling MeanPooling Pooling SumPooling",
+        "pooling": (
+            "POOLINGS AttentionPooling ClassVector MaxPooling MeanPooling NormalisedMeanPooling Pooling SumPooling"
+        ),
         "projections": "Projections",
         "pytorch_masks": "torch_masks",
         "seq2seq.copying": "CopyHead",

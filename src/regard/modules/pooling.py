@@ -12,7 +12,16 @@ from regard.attention.validation import check_count
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.padding import checked_vectors, real_items
 
-__all__ = ["POOLINGS", "AttentionPooling", "ClassVector", "MaxPooling", "MeanPooling", "Pooling", "SumPooling"]
+__all__ = [
+    "POOLINGS",
+    "AttentionPooling",
+    "ClassVector",
+    "MaxPooling",
+    "MeanPooling",
+    "NormalisedMeanPooling",
+    "Pooling",
+    "SumPooling",
+]
 
 
 class Pooling(nn.Module):
@@ -72,6 +81,23 @@ class MeanPooling(Pooling):
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width"]:
         return vectors.sum(1) / lengths.clamp(min=1).unsqueeze(1).to(vectors)
+
+
+class NormalisedMeanPooling(Pooling):
+    """The mean of the vectors, scaled so that the mean square of its features is 1: only its direction counts.
+
+    Source: the module Normalize of the library sentence-transformers, which follows a mean; here the length is the root
+        of the width and not 1, so that features are as large as those of other poolings.
+
+    Example:
+        >>> NormalisedMeanPooling(2)(torch.tensor([[[3.0, 3.0], [0.0, 0.0], [99.0, 0.0]]]), torch.tensor([2]))
+        tensor([[1., 1.]])
+    """
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        return nn.functional.normalize(vectors.sum(1), dim=1) * self.width**0.5
 
 
 class SumPooling(Pooling):
@@ -177,6 +203,7 @@ class ClassVector(Pooling):
 
 POOLINGS: dict[str, type[Pooling]] = {
     "mean": MeanPooling,
+    "normalised_mean": NormalisedMeanPooling,
     "sum": SumPooling,
     "max": MaxPooling,
     "attention": AttentionPooling,

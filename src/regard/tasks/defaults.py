@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.tasks.examples import as_pairs, spread
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
-from regard.tasks.sources import INPUTS
+from regard.tasks.sources import INPUTS, StaticVectors
 
 __all__ = ["candidate_recipes", "default_recipe", "inputs_of", "inputs_of_modality", "sized", "some_lengths", "task_of"]
 
@@ -18,7 +19,9 @@ _UPDATES = 2000
 """The number of updates to aim at. If there are few examples, it takes more epochs: at most `Task.most_epochs`."""
 
 
-def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: str | None = None) -> Recipe:
+def default_recipe(
+    examples: Iterable[Any], *, task: str | None = None, input: str | None = None, vectors: str | Path | None = None
+) -> Recipe:
     """The default recipe for these training examples; it depends on their kind, their size and their number.
 
     Fewer examples get more epochs, because a model needs a certain number of updates.
@@ -28,6 +31,7 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         task: the kind of the task, a name in `TASKS`; by default it follows from the targets. Texts that repeat are
             labels; other texts are targets of a seq2seq model.
         input: the kind of source, a name in `INPUTS`; by default it follows from the sources.
+        vectors: a text file of GloVe or word2vec, or a folder of model2vec, whose static vectors texts are read by.
 
     Raises:
         UnknownNameError: an unknown task, or a kind of source that doesn't read these sources.
@@ -45,6 +49,9 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         task = task_of(pairs)
     elif task not in TASKS:
         raise UnknownNameError("task", task, TASKS)
+    named: dict[str, Any] = {}
+    if vectors is not None:
+        input, named = StaticVectors.kind, {"path": str(vectors)}
     possible_inputs = inputs_of(pairs)
     if input is not None and input not in possible_inputs:
         raise UnknownNameError("input", input, possible_inputs)
@@ -55,7 +62,8 @@ def default_recipe(examples: Iterable[Any], *, task: str | None = None, input: s
         )
     kind, own = INPUTS[input], TASKS[task]
     fields = (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input))
-    return sized(_with_fields({"task": {"kind": task}, "input": {"kind": input}}, *fields), pairs)
+    recipe = _with_fields({"task": {"kind": task}, "input": {"kind": input, **named}}, *fields)
+    return sized(_with_fields(recipe.to_json(), recipe.input.own_fields(pairs, task)), pairs)
 
 
 def candidate_recipes(recipe: Recipe) -> dict[str, Recipe]:
@@ -88,6 +96,9 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
         recipe: the recipe for many examples.
         pairs: the training examples.
     """
+    if recipe.head == "fitted":
+        # Nothing is left to be trained.
+        return replace(recipe, epochs=1)
     lengths = some_lengths(recipe, pairs)
     items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
     task = TASKS[recipe.task.kind]
@@ -123,7 +134,7 @@ def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
     Example:
         >>> from pathlib import Path
         >>> inputs_of([("a good film", "positive")]), inputs_of([(Path("cat.png"), "cat")])
-        (('words', 'texts', 'molecules'), ('pictures',))
+        (('words', 'texts', 'molecules', 'static'), ('pictures',))
     """
     source = pairs[0][0] if pairs else ""
     # If no kind reads them, the kinds for texts are returned: those refuse them, and say what they read.
@@ -135,7 +146,7 @@ def inputs_of_modality(modality: str) -> tuple[str, ...]:
 
     Example:
         >>> inputs_of_modality("text"), inputs_of_modality("molecule")
-        (('words', 'texts'), ('molecules', 'texts', 'words'))
+        (('words', 'texts', 'static'), ('molecules', 'texts', 'words'))
     """
     return _by_rank({name: kind.modalities.get(modality, 0) for name, kind in INPUTS.items()})
 

@@ -26,6 +26,7 @@ __all__ = [
     "real",
     "real_or_none",
     "section",
+    "text",
 ]
 
 Check = Callable[[str, Any], Any]
@@ -150,6 +151,17 @@ def boolean(default: bool) -> Any:
     def check(name: str, value: Any) -> bool:
         if not isinstance(value, bool):
             raise ArgumentError(f"`{name}` must be true or false, but is {value!r:.60}.")
+        return value
+
+    return _field(default, check)
+
+
+def text(default: str = "") -> Any:
+    """A text, such as a path."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ArgumentError(f"`{name}` must be a text, but is {value!r:.60}.")
         return value
 
     return _field(default, check)

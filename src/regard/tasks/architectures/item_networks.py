@@ -1,5 +1,6 @@
 """The networks of taggers and classifiers, which differ in how an item receives information from the others."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ from regard.modules import (
     ConnectedNetwork,
     ConvolutionNetwork,
     GraphAttentionNetwork,
+    IdentityNetwork,
     Network,
     RecurrentNetwork,
     WindowNetwork,
@@ -91,6 +93,28 @@ class _WithoutAttention(ItemNetwork):
 
 
 @dataclass(frozen=True)
+class Identity(ItemNetwork):
+    """No layers."""
+
+    name: ClassVar[str] = "identity"
+    summary: ClassVar[str] = "The vectors of the items as they are"
+    attends: ClassVar[bool] = False
+    fixed: ClassVar[Fixed] = {
+        "projections": ("usual", "has no attention"),
+        "mask": ("none", "has no attention"),
+        "approximation": ("none", "has no attention"),
+        "residual": (True, "has no residual connections to leave out"),
+    }
+
+    @classmethod
+    def ignored(cls, values: Mapping[str, Any]) -> Collection[str]:
+        return ("layers", "dropout")
+
+    def build(self, *, pair_bias: bool = False) -> Network:
+        return IdentityNetwork(self.width)
+
+
+@dataclass(frozen=True)
 class Connected(_WithoutAttention):
     """Fully connected layers on each item by itself."""
 
@@ -150,7 +174,17 @@ class Bidirectional(Recurrent):
     module: ClassVar[Any] = BidirectionalNetwork
 
 
-_KINDS = (Attention, ConvolutionAttention, GraphAttention, Connected, Window, Convolution, Recurrent, Bidirectional)
+_KINDS = (
+    Attention,
+    ConvolutionAttention,
+    GraphAttention,
+    Connected,
+    Window,
+    Convolution,
+    Recurrent,
+    Bidirectional,
+    Identity,
+)
 
 ITEM_NETWORKS = Architectures(
     "network", {each.name: each for each in _KINDS}, aliases={"rnn": "bidirectional", "cnn": "convolution"}

@@ -10,11 +10,23 @@ if typing.TYPE_CHECKING:
     from regard.tasks.sources.pictures import Pictures
     from regard.tasks.sources.source import Source
     from regard.tasks.sources.speech import Speech
+    from regard.tasks.sources.static_vectors import StaticVectors
     from regard.tasks.sources.texts import Texts
     from regard.tasks.sources.vectors import Vectors
     from regard.tasks.sources.words import Words
 
-__all__ = ["INPUTS", "Graphs", "Molecules", "Pictures", "Source", "Speech", "Texts", "Vectors", "Words"]
+__all__ = [
+    "INPUTS",
+    "Graphs",
+    "Molecules",
+    "Pictures",
+    "Source",
+    "Speech",
+    "StaticVectors",
+    "Texts",
+    "Vectors",
+    "Words",
+]
 
 lazy.export(
     __name__,
@@ -23,6 +35,7 @@ lazy.export(
         "pictures": "Pictures",
         "source": "Source",
         "speech": "Speech",
+        "static_vectors": "StaticVectors",
         "texts": "Texts",
         "vectors": "Vectors",
         "words": "Words",
@@ -39,6 +52,7 @@ INPUTS: "Mapping[str, type[Source]]" = lazy.Table(
         "molecules": "Molecules",
         "graphs": "Graphs",
         "vectors": "Vectors",
+        "static": "StaticVectors",
     },
 )
 """The kinds of sources by name."""

@@ -163,6 +163,31 @@ class Source(Settings):
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
+    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str) -> Mapping[str, Any]:
+        """The settings of a default recipe that depend on files that these settings name, as in `defaults`.
+
+        Args:
+            pairs: the training examples.
+            task: the kind of the task.
+        """
+        return {}
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """A digest of each file that these settings name, which determines the trained weights beside the recipe."""
+        return {}
+
+    def origin(self, saved: Mapping[str, Any]) -> Mapping[str, Any]:
+        """For the model card: where the weights come from that training began with; empty if from nowhere.
+
+        Args:
+            saved: what the encoder's `to_json` gave.
+
+        Returns:
+            "what" they are, the "name", the "licence" if one is stated, and "files", the SHA-256 of each.
+        """
+        return {}
+
     @property
     def linear_model(self) -> str:
         """For the model card: the linear part (`linear_part`)."""
