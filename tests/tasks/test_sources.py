@@ -46,8 +46,8 @@ def test_a_kind_suits_what_it_reads(kind):
 @pytest.mark.parametrize(
     ("source", "kinds"),
     [
-        ("a text", ("words", "texts", "molecules")),
-        (["a", "text"], ("words",)),
+        ("a text", ("words", "texts", "molecules", "static")),
+        (["a", "text"], ("words", "static")),
         (tone(300, 0.05), ("speech",)),
         (ring(3), ("graphs",)),
         (torch.zeros(2, 3), ("vectors", "pictures")),
@@ -56,7 +56,7 @@ def test_a_kind_suits_what_it_reads(kind):
         (Path("a.wav"), ("speech",)),
         (Path("a.unknown"), ("speech", "pictures")),
         # What nothing reads is refused by the kinds of texts.
-        (3, ("words", "texts", "molecules")),
+        (3, ("words", "texts", "molecules", "static")),
     ],
     ids=["text", "words", "sound", "graph", "matrix", "cube", "PNG", "WAV", "file", "number"],
 )

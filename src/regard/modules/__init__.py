@@ -104,9 +104,9 @@ __all__ = [
     "GraphAttentionEncoder",
     "GraphAttentionLayer",
     "GraphAttentionNetwork",
-    "IdentityNetwork",
     "GridPositions",
     "Guide",
+    "IdentityNetwork",
     "LinearAttention",
     "LinformerAttention",
     "Longformer",
@@ -116,6 +116,7 @@ __all__ = [
     "Memory",
     "MultiHeadAttention",
     "Network",
+    "NormalisedMeanPooling",
     "NystromAttention",
     "ObjectQueries",
     "Objects",
@@ -150,7 +151,6 @@ __all__ = [
     "to_picture",
     "to_vectors",
     "torch_masks",
-    "NormalisedMeanPooling",
 ]
 
 lazy.export(

@@ -423,10 +423,10 @@ NETWORKS: dict[str, Any] = {
     "attention": AttentionNetwork,
     "convolution_attention": ConvolutionAndAttentionNetwork,
     "graph_attention": GraphAttentionNetwork,
-    "identity": IdentityNetwork,
     "connected": ConnectedNetwork,
     "window": WindowNetwork,
     "convolution": ConvolutionNetwork,
     "recurrent": RecurrentNetwork,
     "bidirectional": BidirectionalNetwork,
+    "identity": IdentityNetwork,
 }

@@ -35,7 +35,8 @@ def default_recipe(
 
     Raises:
         UnknownNameError: an unknown task, or a kind of source that doesn't read these sources.
-        ArgumentError: there are no examples, or they aren't pairs.
+        ArgumentError: there are no examples, they aren't pairs, or `vectors` is no such path.
+        DataError: `vectors` are broken.
 
     Example:
         >>> recipe = default_recipe([("a good film", "positive"), ("a bad film", "negative")] * 40)
@@ -51,6 +52,8 @@ def default_recipe(
         raise UnknownNameError("task", task, TASKS)
     named: dict[str, Any] = {}
     if vectors is not None:
+        if input not in (None, StaticVectors.kind):
+            raise ArgumentError(f"`input` must be {StaticVectors.kind!r} for vectors, but is {input!r}. Leave it out.")
         input, named = StaticVectors.kind, {"path": str(vectors)}
     possible_inputs = inputs_of(pairs)
     if input is not None and input not in possible_inputs:

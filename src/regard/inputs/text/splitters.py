@@ -1,9 +1,10 @@
 """Splitters: the ids of a text's words in a table of static vectors, by a list of words or by a tokenizer."""
 
 import json
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from regard.errors import ArgumentError
 from regard.extras import require
@@ -16,14 +17,15 @@ UNKNOWN, FIRST = 1, 2
 """The id of what has no vector, and the first id of what has one. Id 0 is padding."""
 
 
-class Splitter(Protocol):
+class Splitter(ABC):
     """Finds the ids of the words of a text."""
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """The number of ids, with padding and unknown."""
-        ...
 
+    @abstractmethod
     def ids(self, words: Sequence[str], text: str) -> list[list[int]]:
         """The ids of each word.
 
@@ -31,14 +33,13 @@ class Splitter(Protocol):
             words: the words of a text, in its order.
             text: the text.
         """
-        ...
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """The splitter as a JSON object."""
-        ...
 
 
-class WordSplitter:
+class WordSplitter(Splitter):
     """Gives each word of a list an id.
 
     A word that isn't in the list is looked up in lower case.
@@ -60,20 +61,17 @@ class WordSplitter:
 
     @property
     def size(self) -> int:
-        """The number of ids, with padding and unknown."""
         return FIRST + len(self.words)
 
     def ids(self, words: Sequence[str], text: str) -> list[list[int]]:
-        """The one id of each word, as in `Splitter.ids`."""
         known = self._ids
         return [[known[word] if word in known else known.get(word.lower(), UNKNOWN)] for word in words]
 
     def to_json(self) -> dict[str, Any]:
-        """The splitter as a JSON object."""
         return {"kind": "words", "words": list(self.words)}
 
 
-class TokenizerSplitter:
+class TokenizerSplitter(Splitter):
     """Splits a text by a tokenizer of the library `tokenizers`, without special tokens; a word has several pieces.
 
     A piece belongs to the word in which it begins, so a word may be left without any.
@@ -99,11 +97,9 @@ class TokenizerSplitter:
 
     @property
     def size(self) -> int:
-        """The number of ids, with padding and unknown."""
         return self._size
 
     def ids(self, words: Sequence[str], text: str) -> list[list[int]]:
-        """The ids of each word's pieces, as in `Splitter.ids`."""
         found: list[list[int]] = [[] for _ in words]
         ends, end = [], 0
         for word in words:
@@ -119,7 +115,6 @@ class TokenizerSplitter:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The splitter as a JSON object: the library's own JSON as one string."""
         return {"kind": "tokenizer", "tokenizer": self._tokenizer.to_str()}
 
 

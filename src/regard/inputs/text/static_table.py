@@ -9,7 +9,6 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
@@ -212,7 +211,7 @@ def _check(place: Path, name: str, values: Tensor | None, ids: int, rows: int | 
         return
     fits = values.dim() == 1 and len(values) >= ids
     if fits and rows is not None:
-        fits = not values.is_floating_point() and 0 <= int(values.min()) and int(values.max()) < rows
+        fits = not values.is_floating_point() and int(values.min()) >= 0 and int(values.max()) < rows
     elif fits:
         fits = values.is_floating_point() and bool(values.isfinite().all())
     if not fits:

@@ -103,6 +103,8 @@ class Architecture(Part):
     """For the model card: what it consists of."""
     attends: ClassVar[bool] = True
     """Whether it has attention."""
+    unattended: ClassVar[str] = ", without attention, for comparison"
+    """For the model card: what to say if it has no attention, and the answer isn't drawn by attention either."""
     fixed: ClassVar[Fixed] = {}
     """The fields of a recipe that other architectures have and that must keep a neutral value for this one.
 

@@ -98,6 +98,7 @@ class Identity(ItemNetwork):
 
     name: ClassVar[str] = "identity"
     summary: ClassVar[str] = "The vectors of the items as they are"
+    unattended: ClassVar[str] = ", without attention"
     attends: ClassVar[bool] = False
     fixed: ClassVar[Fixed] = {
         "projections": ("usual", "has no attention"),

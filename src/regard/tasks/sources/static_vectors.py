@@ -92,6 +92,10 @@ class StaticVectors(WordSource):
         words = self.words(source)
         return encoder.encode(words, source if isinstance(source, str) else " ".join(words))
 
+    def from_argument(self, encoder: StaticEncoder, argument: str) -> list[tuple[str, Any]]:
+        # The text itself, as its tokenizer may split it otherwise than its words one by one.
+        return [(argument, argument)]
+
     def linear_words(self, item: StaticItem) -> Sequence[str]:
         return item.words
 

@@ -1,32 +1,28 @@
 """Sentences, split into words: the features of each word, and their embedding."""
 
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError
 from regard.inputs import (
     FOLDINGS,
     Batch,
     WordEmbedding,
     WordEncoder,
     WordFeatures,
-    as_sentences,
 )
 from regard.inputs.text.hashed_affixes import hashed_affixes
 from regard.page.numbers import counted
-from regard.tasks.examples import Example, as_examples
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import boolean, features, fraction, integer, one_of
 from regard.tasks.sources.texts import mostly_unspaced
 from regard.tasks.sources.word_source import CUTS, WordSource, linear_rows
 
 if TYPE_CHECKING:
-    from regard.tasks.baselines import SimpleFeatures
     from regard.tasks.linear_part import LinearPart
 
 __all__ = ["Words"]

@@ -10,14 +10,16 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.extras import require
+from regard.tasks.examples import as_pairs
 from regard.tasks.folds import folds_of
 from regard.tasks.linear_part import JointFeatures, fitted_places, fitted_weights
 from regard.tasks.network import Ensemble, SourceNetwork
 from regard.tasks.recipe import Recipe
+from regard.tasks.sources.static_defaults import examples_per_class
 from regard.tasks.targets import Target
 from regard.tasks.training.dataset import Dataset
 
-__all__ = ["choose_strength", "fit_head"]
+__all__ = ["choose_strength", "describe_head", "fit_head"]
 
 _STRENGTHS = tuple(10.0**power for power in np.arange(-1.0, 4.25, 0.5).tolist())
 """The values of C, the inverse of the penalty, to choose from; the total variance of the vectors is 1."""
@@ -69,6 +71,19 @@ def fit_head(network: SourceNetwork | Ensemble, recipe: Recipe, dataset: Dataset
         dataset.read_by(replace(recipe.input, linear=False), torch.from_numpy(joint.matrix @ rest).float())
     network.requires_grad_(False)
     return strength
+
+
+def describe_head(recipe: Recipe, examples: Sequence[Any]) -> str | None:
+    """A sentence on a head that is fitted; None if it is trained.
+
+    Example:
+        >>> describe_head(Recipe(head="fitted"), [("good", "yes"), ("poor", "no"), ("bad", "no")])
+        '1.5 examples a class: a head on frozen vectors is fitted, and nothing trained.'
+    """
+    if recipe.head != "fitted":
+        return None
+    known = f"{examples_per_class(as_pairs(examples)):,.1f}".removesuffix(".0")
+    return f"{known} examples a class: a head on frozen vectors is fitted, and nothing trained."
 
 
 def _solved(
