@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from regard.attention import Lengths, attend
 from regard.extras import require
 from regard.inputs import Batch
+from regard.modules.pooling import equal_attention
 from regard.tasks.targets import Target
 
 __all__ = ["ABSENT", "JointFeatures", "LinearPart", "fitted_places", "fitted_weights"]
@@ -83,8 +83,7 @@ class LinearPart(nn.Module, ABC):
 
         So an item that is hidden from attention is hidden from a linear part, too.
         """
-        equal = values.new_zeros(len(values), 1, values.shape[1], 1)
-        return attend(equal[:, :, :1], equal, values[:, None], mask=Lengths(key=lengths)).flatten(1)
+        return equal_attention(values, lengths)
 
 
 class JointFeatures(ABC):

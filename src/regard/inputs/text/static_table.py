@@ -96,8 +96,13 @@ def existing(path: str | Path) -> Path:
         regard.errors.ArgumentError: `vectors` must be a text file of GloVe or word2vec or a folder of model2vec, but \
 there is no 'glove'. Give its path.
     """
-    if not str(path) or "\0" in str(path) or not Path(path).exists():
-        near = similar_paths(path) if str(path) and "\0" not in str(path) else []
+    if not str(path):
+        raise ArgumentError(
+            "`vectors` must be the path of a text file of GloVe or word2vec or of a folder of model2vec, but none is "
+            "given. Give one by --vectors (in Python, default_recipe(..., vectors=PATH))."
+        )
+    if "\0" in str(path) or not Path(path).exists():
+        near = [] if "\0" in str(path) else similar_paths(path)
         step = f"Did you mean {near[0]!r}?" if near else "Give its path."
         raise ArgumentError(
             "`vectors` must be a text file of GloVe or word2vec or a folder of model2vec, but there is no "
