@@ -264,6 +264,16 @@ class TestCommand:
         recipe = json.loads((out / "run.json").read_text(encoding="utf-8"))["recipe"]
         assert (recipe["head"], recipe["input"]["path"]) == ("fitted", str(glove))
 
+    def test_words_are_tagged(self, glove, tmp_path, capsys):
+        data = tmp_path / "tags.txt"
+        lines = [" ".join(f"{word}/{word.upper()}" for word in text.split()) for text, _ in reviews(60)]
+        data.write_text("\n".join([*lines, *lines]) + "\n", encoding="utf-8")
+        out = str(tmp_path / "run")
+        assert main(["train", "tagger", "--data", str(data), "--vectors", str(glove), "--out", out]) == 0
+        assert "regard tag --model" in capsys.readouterr().out
+        assert main(["tag", "--model", out, "a bad film"]) == 0
+        assert "BAD" in capsys.readouterr().out
+
     @pytest.mark.parametrize(
         ("more", "said"),
         [

@@ -102,7 +102,8 @@ def _input(model: Mapping[str, Any]) -> str:
 
 
 def _noun(model: Mapping[str, Any]) -> str:
-    return "word of a sentence" if _input(model) == "words" else INPUTS[_input(model)].noun
+    kind = INPUTS[_input(model)]
+    return "word of a sentence" if kind.of_words else kind.noun
 
 
 def _net(model: Mapping[str, Any]) -> str:
@@ -159,7 +160,7 @@ def _scores(
     scores = {split: saved_evaluation(score) for split, score in scores.items()}
     first = next(iter(scores.values()))
     methods = "; ".join(dict.fromkeys(score["method"] for score in scores.values()))
-    of_words = _input(model) == "words"
+    of_words = INPUTS[_input(model)].of_words
     if TASKS[model["kind"]].per_item and first["measure"] == ACCURACY.name:
         rows = _items(scores, "words" if of_words else plural(_noun(model)))
         about = "Given words, true labels of the treebank. " if of_words else ""

@@ -40,6 +40,8 @@ class Source(Settings):
     """The form of a source on the command line: a "text" itself, or the name of a "file" or "folder"."""
     is_text: ClassVar[bool] = False
     """Whether a source is a text or a list of words."""
+    of_words: ClassVar[bool] = False
+    """Whether an item is a word of a sentence, so that `regard tag` tags its items."""
     shorten: ClassVar[str] = "Cut it into parts."
     """The advice for a source with too many items."""
     example: ClassVar[str]

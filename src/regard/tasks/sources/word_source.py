@@ -41,6 +41,7 @@ class WordSource(Source):
     given: ClassVar[str] = "a text, or a list of words"
     counted: ClassVar[tuple[str, str]] = ("sentences", "words")
     is_text: ClassVar[bool] = True
+    of_words: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
 
     cut: str

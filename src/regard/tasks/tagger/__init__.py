@@ -92,7 +92,9 @@ class _Tagger(Task):
         return Tagger
 
     def command(self, source: str) -> str:
-        return "tag" if source == "words" else "predict"
+        from regard.tasks.sources import INPUTS
+
+        return "tag" if INPUTS[source].of_words else "predict"
 
     def suits(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
         from regard.tasks.examples import answers_questions, first_target
