@@ -31,7 +31,7 @@ from regard.inputs import FOLDINGS
 from regard.lab.measurement import processor
 from regard.tasks import NAMED_RECIPES, Recipe
 from regard.tasks.judging.intervals import wilson
-from regard.tasks.sources.words import CUTS
+from regard.tasks.sources.word_source import CUTS
 
 LINES = Path(__file__).parent / "results" / "linear.jsonl"
 UNITS = {"words and characters": ("words", "characters"), "words": ("words",), "characters": ("characters",)}

@@ -1,11 +1,14 @@
 """Of every kind of source an example, which is trained, saved, resumed and looked at."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from regard.inputs import Graph, Sound
-from regard.tasks.sources import Graphs, Molecules, Pictures, Speech, Texts, Vectors, Words
+from regard.tasks.sources import Graphs, Molecules, Pictures, Speech, StaticVectors, Texts, Vectors, Words
 
 SECOND = torch.arange(8000) / 8000
 
@@ -19,9 +22,14 @@ def ring(nodes: int) -> Graph:
     return Graph(torch.linspace(0, 1, 3 * nodes).reshape(nodes, 3), edges, tuple(f"n{node}" for node in range(nodes)))
 
 
+FOLDER = tempfile.TemporaryDirectory()
+GLOVE = Path(FOLDER.name) / "glove.txt"
+GLOVE.write_text("good 2 1 0\na 0 1 -1\nbad -2 1 0\none 1 1 1\n", encoding="utf-8")
+
 # For each kind its settings, two sources of each of two classes, and the names of what the first consists of.
 CASES = {
     "words": (Words(features={"minimum_count": 1}), ["a good film", "good", "bad", "a bad one"], ["a", "good", "film"]),
+    "static": (StaticVectors(str(GLOVE)), ["a good film", "good", "bad", "a bad one"], ["a", "good", "film"]),
     "texts": (Texts("characters", size=64), ["good!", "good", "bad", "bad one"], ["g", "o", "o", "d", "!"]),
     "speech": (
         Speech(normalise=False, together=2, frame_dropout=0.0),

@@ -46,7 +46,9 @@ def test_what_the_examples_are_says_task_and_input(case):
 def test_a_user_who_knows_better_says_so():
     assert default_recipe(LABELS, input="texts").input.kind == "texts"
     assert default_recipe(LABELS, task="seq2seq").task.kind == "seq2seq"
-    with pytest.raises(UnknownNameError, match="`input` must be one of words, texts, molecules, but is 'pictures'"):
+    with pytest.raises(
+        UnknownNameError, match="`input` must be one of words, texts, molecules, static, pretrained, but is 'pictures'"
+    ):
         default_recipe(LABELS, input="pictures")
     with pytest.raises(UnknownNameError, match=r"`task` must be one of .*Did you mean 'tagger'"):
         default_recipe(LABELS, task="taggre")

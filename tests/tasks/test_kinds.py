@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from regard.datasets import BinaryLabels
+from regard.errors import ArgumentError
 from regard.inputs import Graph, Sound
 from regard.tasks import TASKS, Recipe
 from regard.tasks.defaults import task_of
@@ -64,7 +65,13 @@ def test_a_target_is_accepted_by_its_type(task):
     [pytest.param(task, target, id=f"{task}-{target}") for task, each in TASKS.items() for target in each.gives],
 )
 def test_every_kind_has_a_card(task, target, source):
-    described = {"kind": task, "answer": {"kind": target}, "parameters": 7, "recipe": {"input": {"kind": source}}}
+    brought = INPUTS[source].brings_network
+    if brought and task not in ("tagger", "classifier"):
+        with pytest.raises(ArgumentError, match="brings a network of its own"):
+            Recipe(task=task, input=source)
+        return
+    recipe = {"input": {"kind": source}, **({"network": "pretrained"} if brought else {})}
+    described = {"kind": task, "answer": {"kind": target}, "parameters": 7, "recipe": recipe}
     card = model_card("toy", described)
     assert 'regard.load("toy")' in card
     assert not {"{", "}"} & {*card.replace("{}", "")}

@@ -278,7 +278,7 @@ def test_default_recipes_of_a_base(base):
     many = default_recipe(list(zip(TEXTS * 20_000, FEELINGS * 20_000, strict=True)), base=base("bert"))
     assert many.epochs < few.epochs
     assert default_recipe(list(zip(WORDS, tags(), strict=True)), base=base("bert")).task.kind == "tagger"
-    with pytest.raises(ArgumentError, match="`input` must be left out"):
+    with pytest.raises(ArgumentError, match="`input` must be 'pretrained' for base, but is 'words'"):
         default_recipe(list(zip(TEXTS * 5, FEELINGS * 5, strict=True)), base=base("bert"), input="words")
 
 
@@ -349,7 +349,8 @@ def test_the_card_names_the_base(base, tmp_path):
     model = trained(folder, "classifier", FEELINGS, input={"tuned": "layers", "tuned_layers": 1})
     model.save(tmp_path / "model")
     card = (tmp_path / "model/README.md").read_text()
-    assert "fine-tuned by regard, its last 1 layer, from mine, whose card states the licence apache-2.0" in card
+    assert "fine-tuned by regard, its last 1 layer, from mine." in card
+    assert "The weights of the base are those of mine; licence: apache-2.0." in card
     assert "trained from scratch" not in card
     assert model.encoder.about["sha256"] in card
     assert str(tmp_path) not in (tmp_path / "model/config.json").read_text()

@@ -68,6 +68,13 @@ class TrainOptions(NamedTuple):
         str | None,
         typer.Option(metavar="KIND", help="How to read the sources, if there is a choice  [default: by data]"),
     ] = None
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Read texts by static vectors: a text file of GloVe or word2vec, or a folder of model2vec.",
+        ),
+    ] = None
     no_search: Annotated[
         bool,
         typer.Option("--no-search", help="Train the default network, without comparing it with others first."),

@@ -68,16 +68,23 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         broken.write()
     examples = list(splits.train)
     with _naming_option():
-        usual = reader.usual_recipe(examples, source, options.base)
-    searches = recipe is None and not resume and reader.own_recipe(source) is None
+        usual = reader.usual_recipe(examples, source, base=options.base, vectors=options.vectors)
+    begins = options.base or options.vectors
+    searches = recipe is None and not resume and (begins or reader.own_recipe(source) is None)
     chosen = _tuned(choose_recipe(recipe, options.out if resume else None, usual), options)
+    if options.vectors is not None:
+        chosen = _by_vectors(chosen, usual)
     reader.check_recipe(chosen, examples, ours=recipe in RECIPES)
     if source not in (None, chosen.input.kind):
         whose = "the run in --out" if recipe is None else "--recipe"
         raise ArgumentError(f"`--input` must be {chosen.input.kind}, as {whose} has it, but is {source}. Leave it out.")
-    because = (
-        "as --input says" if source else "as --recipe says" if recipe else "as the run in --out" if resume else None
-    )
+    reasons = {
+        "as --input says": source,
+        "as --vectors says": options.vectors,
+        "as --recipe says": recipe,
+        "as the run in --out": resume,
+    }
+    because = next((reason for reason, given in reasons.items() if given), None)
     if options.seed is not None:
         chosen = dataclasses.replace(chosen, seed=options.seed)
     if options.ensemble is not None:
@@ -93,7 +100,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
     with _stoppable(options.out), _naming_option():
         trained = Experiment(chosen, splits, options.out).run(
             resume=resume,
-            search=searches and not options.no_search,
+            search=bool(searches) and not options.no_search,
             final=options.final,
             progress=options.progress.value,
             device=options.device,
@@ -136,6 +143,20 @@ def choose_recipe(named: str | None, resumed: Path | None, usual: Recipe) -> Rec
     if resumed is not None and (begun := RunFolder(resumed).recipe()) is not None:
         return begun
     return usual
+
+
+def _by_vectors(chosen: Recipe, usual: Recipe) -> Recipe:
+    """The recipe with the path of `--vectors`, which the usual one has.
+
+    Raises:
+        ArgumentError: it reads something else than static vectors.
+    """
+    if chosen.input.kind != usual.input.kind:
+        raise ArgumentError(
+            f"`--vectors` must be left out, as the recipe reads {chosen.input.kind}, or `--recipe` must read "
+            f"{usual.input.kind}."
+        )
+    return dataclasses.replace(chosen, input=dataclasses.replace(chosen.input, path=usual.input.path))
 
 
 @contextmanager

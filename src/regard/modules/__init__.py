@@ -35,6 +35,7 @@ if typing.TYPE_CHECKING:
         ConnectedNetwork,
         ConvolutionNetwork,
         GraphAttentionNetwork,
+        IdentityNetwork,
         Network,
         RecurrentNetwork,
         WindowNetwork,
@@ -46,6 +47,7 @@ if typing.TYPE_CHECKING:
         ClassVector,
         MaxPooling,
         MeanPooling,
+        NormalisedMeanPooling,
         Pooling,
         SumPooling,
     )
@@ -104,6 +106,7 @@ __all__ = [
     "GraphAttentionNetwork",
     "GridPositions",
     "Guide",
+    "IdentityNetwork",
     "LinearAttention",
     "LinformerAttention",
     "Longformer",
@@ -113,6 +116,7 @@ __all__ = [
     "Memory",
     "MultiHeadAttention",
     "Network",
+    "NormalisedMeanPooling",
     "NystromAttention",
     "ObjectQueries",
     "Objects",
@@ -166,9 +170,11 @@ lazy.export(
         "make_part": "PerLayer",
         "networks": (
             "NETWORKS AttentionNetwork BidirectionalNetwork ConnectedNetwork ConvolutionNetwork "
-            "GraphAttentionNetwork Network RecurrentNetwork WindowNetwork build_network"
+            "GraphAttentionNetwork IdentityNetwork Network RecurrentNetwork WindowNetwork build_network"
         ),
-        "pooling": "POOLINGS AttentionPooling ClassVector MaxPooling MeanPooling Pooling SumPooling",
+        "pooling": (
+            "POOLINGS AttentionPooling ClassVector MaxPooling MeanPooling NormalisedMeanPooling Pooling SumPooling"
+        ),
         "projections": "Projections",
         "pytorch_masks": "torch_masks",
         "seq2seq.copying": "CopyHead",

@@ -2,6 +2,7 @@
 
 | name | what a vector depends on, beside itself |
 |---|---|
+| identity | nothing: it stays as it is |
 | connected | nothing |
 | window | a fixed number of vectors before and after it |
 | convolution | its neighbours in each layer: a receptive field that grows with depth |
@@ -43,6 +44,7 @@ __all__ = [
     "ConvolutionAndAttentionNetwork",
     "ConvolutionNetwork",
     "GraphAttentionNetwork",
+    "IdentityNetwork",
     "Network",
     "RecurrentNetwork",
     "WindowNetwork",
@@ -114,6 +116,26 @@ class Network(nn.Module):
         for layer in self.layers:
             vectors = layer(vectors, lengths)
         return vectors
+
+
+class IdentityNetwork(Network):
+    """No layers: each vector stays as it is, without a norm, for vectors that need nothing more.
+
+    Args:
+        width: the size of the vectors.
+        layers, hidden, dropout: ignored, as it has no layers.
+
+    Source: Iyyer et al. 2015 (ACL P15-1162), section 2: a mean of vectors and a linear layer, the neural bag of words.
+
+    Example:
+        >>> import torch
+        >>> IdentityNetwork(1)(torch.tensor([[[3.0], [99.0]]]), torch.tensor([1])).tolist()
+        [[[3.0], [0.0]]]
+    """
+
+    def __init__(self, width: int, layers: int = 0, *, hidden: int = 0, dropout: float = 0.0):
+        super().__init__(width, [], hidden=hidden)
+        self.norm = nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class ConnectedNetwork(Network):
@@ -406,4 +428,5 @@ NETWORKS: dict[str, Any] = {
     "convolution": ConvolutionNetwork,
     "recurrent": RecurrentNetwork,
     "bidirectional": BidirectionalNetwork,
+    "identity": IdentityNetwork,
 }

@@ -7,12 +7,22 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention import Lengths
+from regard.attention import Lengths, attend
 from regard.attention.validation import check_count
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.padding import checked_vectors, real_items
 
-__all__ = ["POOLINGS", "AttentionPooling", "ClassVector", "MaxPooling", "MeanPooling", "Pooling", "SumPooling"]
+__all__ = [
+    "POOLINGS",
+    "AttentionPooling",
+    "ClassVector",
+    "MaxPooling",
+    "MeanPooling",
+    "NormalisedMeanPooling",
+    "Pooling",
+    "SumPooling",
+    "equal_attention",
+]
 
 
 class Pooling(nn.Module):
@@ -60,6 +70,19 @@ class Pooling(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} must implement `pool`")
 
 
+def equal_attention(
+    vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch width"]:
+    """The mean of the vectors of each sequence, which attention with equal weights takes.
+
+    Example:
+        >>> equal_attention(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([2]))
+        tensor([[2.]])
+    """
+    equal = vectors.new_zeros(len(vectors), 1, vectors.shape[1], 1)
+    return attend(equal[:, :, :1], equal, vectors[:, None], mask=Lengths(key=lengths)).flatten(1)
+
+
 class MeanPooling(Pooling):
     """The mean of the vectors.
 
@@ -72,6 +95,25 @@ class MeanPooling(Pooling):
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width"]:
         return vectors.sum(1) / lengths.clamp(min=1).unsqueeze(1).to(vectors)
+
+
+class NormalisedMeanPooling(Pooling):
+    """The mean of the vectors, scaled so that the mean square of its features is 1: only its direction counts.
+
+    It is taken by attention with equal weights, so what is hidden from attention is hidden from it, too.
+
+    Source: the module Normalize of the library sentence-transformers, which follows a mean; here the length is the root
+        of the width and not 1, so that features are as large as those of other poolings.
+
+    Example:
+        >>> NormalisedMeanPooling(2)(torch.tensor([[[3.0, 3.0], [0.0, 0.0], [99.0, 0.0]]]), torch.tensor([2]))
+        tensor([[1., 1.]])
+    """
+
+    def pool(
+        self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        return nn.functional.normalize(equal_attention(vectors, lengths), dim=1) * self.width**0.5
 
 
 class SumPooling(Pooling):
@@ -177,6 +219,7 @@ class ClassVector(Pooling):
 
 POOLINGS: dict[str, type[Pooling]] = {
     "mean": MeanPooling,
+    "normalised_mean": NormalisedMeanPooling,
     "sum": SumPooling,
     "max": MaxPooling,
     "attention": AttentionPooling,

@@ -9,7 +9,7 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.tasks.examples import as_pairs, spread
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
-from regard.tasks.sources import INPUTS
+from regard.tasks.sources import INPUTS, Pretrained, StaticVectors
 
 __all__ = ["candidate_recipes", "default_recipe", "inputs_of", "inputs_of_modality", "sized", "some_lengths", "task_of"]
 
@@ -23,6 +23,7 @@ def default_recipe(
     task: str | None = None,
     input: str | None = None,
     base: str | Path | None = None,
+    vectors: str | Path | None = None,
 ) -> Recipe:
     """The default recipe for these training examples; it depends on their kind, their size and their number.
 
@@ -34,11 +35,13 @@ def default_recipe(
             labels; other texts are targets of a seq2seq model.
         input: the kind of source, a name in `INPUTS`; by default it follows from the sources.
         base: the local folder of a pretrained model to fine-tune, as `save_pretrained` writes it, for a tagger or a
-            classifier of texts; None: to train from scratch.
+            classifier of texts.
+        vectors: a text file of GloVe or word2vec, or a folder of model2vec, whose static vectors texts are read by.
 
     Raises:
         UnknownNameError: an unknown task, or a kind of source that doesn't read these sources.
-        ArgumentError: there are no examples, or they aren't pairs; or `base` is no such folder.
+        ArgumentError: there are no examples, they aren't pairs, or `base` or `vectors` is no such path.
+        DataError: `vectors` are broken.
 
     Example:
         >>> recipe = default_recipe([("a good film", "positive"), ("a bad film", "negative")] * 40)
@@ -52,9 +55,18 @@ def default_recipe(
         task = task_of(pairs)
     elif task not in TASKS:
         raise UnknownNameError("task", task, TASKS)
+    named: dict[str, Any] = {}
+    if base is not None and vectors is not None:
+        raise ArgumentError("`base` and `vectors` are two ways to begin. Leave one of them out.")
+    for argument, reads, field, path in (
+        ("base", Pretrained, "base", base),
+        ("vectors", StaticVectors, "path", vectors),
+    ):
+        if path is not None:
+            if input not in (None, reads.kind):
+                raise ArgumentError(f"`input` must be {reads.kind!r} for {argument}, but is {input!r}. Leave it out.")
+            input, named = reads.kind, {field: str(path)}
     possible_inputs = inputs_of(pairs)
-    if base is not None:
-        input = _base_input(input)
     if input is not None and input not in possible_inputs:
         raise UnknownNameError("input", input, possible_inputs)
     if input is None:
@@ -63,18 +75,9 @@ def default_recipe(
             text_input if INPUTS[possible_inputs[0]].is_text and text_input in possible_inputs else possible_inputs[0]
         )
     kind, own = INPUTS[input], TASKS[task]
-    fields = [kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input)]
-    if base is not None:
-        fields.append({"input": {"base": str(base)}})
-    return sized(_with_fields({"task": {"kind": task}, "input": {"kind": input}}, *fields), pairs)
-
-
-def _base_input(asked: str | None) -> str:
-    """The kind of source that reads a base."""
-    (name,) = (name for name, kind in INPUTS.items() if kind.brings_network)
-    if asked not in (None, name):
-        raise ArgumentError(f"`input` must be left out, as `base` decides on it, but is {asked!r}.")
-    return name
+    fields = (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input))
+    recipe = _with_fields({"task": {"kind": task}, "input": {"kind": input, **named}}, *fields)
+    return sized(_with_fields(recipe.to_json(), recipe.input.own_fields(pairs, task)), pairs)
 
 
 def candidate_recipes(recipe: Recipe) -> dict[str, Recipe]:
@@ -107,6 +110,9 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
         recipe: the recipe for many examples.
         pairs: the training examples.
     """
+    if recipe.head == "fitted":
+        # Nothing is left to be trained.
+        return replace(recipe, epochs=1)
     lengths = some_lengths(recipe, pairs)
     items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
     task = TASKS[recipe.task.kind]
@@ -142,7 +148,7 @@ def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
     Example:
         >>> from pathlib import Path
         >>> inputs_of([("a good film", "positive")]), inputs_of([(Path("cat.png"), "cat")])
-        (('words', 'texts', 'molecules'), ('pictures',))
+        (('words', 'texts', 'molecules', 'static'), ('pictures',))
     """
     source = pairs[0][0] if pairs else ""
     # If no kind reads them, the kinds for texts are returned: those refuse them, and say what they read.
@@ -154,7 +160,7 @@ def inputs_of_modality(modality: str) -> tuple[str, ...]:
 
     Example:
         >>> inputs_of_modality("text"), inputs_of_modality("molecule")
-        (('words', 'texts'), ('molecules', 'texts', 'words'))
+        (('words', 'texts', 'static'), ('molecules', 'texts', 'words'))
     """
     return _by_rank({name: kind.modalities.get(modality, 0) for name, kind in INPUTS.items()})
 

@@ -12,7 +12,7 @@ from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import Batch
 from regard.inputs.text.hashed_ngrams import WORD_COLUMNS
-from regard.tasks.linear_part import LinearPart, fitted_places, fitted_weights
+from regard.tasks.linear_part import JointFeatures, LinearPart, fitted_places, fitted_weights
 from regard.tasks.targets import Target
 
 __all__ = ["LinearNgrams"]
@@ -82,11 +82,18 @@ class LinearNgrams(LinearPart):
             if len(rest) and (known & inside).any():
                 outputs = _solved(counts, target, wanted, rest).outputs([part[inside & known] for part in counts])
                 held_out[inside & known] = torch.from_numpy(outputs).float()
-        with torch.no_grad():
-            self.bias.copy_(torch.from_numpy(whole.bias))
-            for module, weights, idf in zip((self.words, self.characters), whole.weights, whole.idf, strict=True):
-                module.weight.copy_(torch.from_numpy(np.column_stack([weights * idf[:, None], idf**2])))
+        self.assign(whole.weights, whole.idf, whole.bias)
         return held_out
+
+    def joint(self, inputs: Iterable[Int64[Tensor, "length ngram"]]) -> "_JointNgrams":
+        return _JointNgrams(self, self._counts(inputs))
+
+    def assign(self, weights: Sequence[Any], idf: Sequence[Any], bias: Any) -> None:
+        """Set the weights (row, output) and the inverse document frequencies of the tables, and the bias."""
+        with torch.no_grad():
+            self.bias.copy_(torch.from_numpy(bias))
+            for module, own, each in zip((self.words, self.characters), weights, idf, strict=True):
+                module.weight.copy_(torch.from_numpy(np.column_stack([own * each[:, None], each**2])))
 
     def _counts(self, ids: Iterable[Int64[Tensor, "length ngram"]]) -> list[Any]:
         """How often each text has each n-gram of words, and of characters: sparse (text, row)."""
@@ -103,6 +110,21 @@ class LinearNgrams(LinearPart):
             counts.sum_duplicates()
             found.append(counts)
         return found
+
+
+class _JointNgrams(JointFeatures):
+    """The tf-idf of texts, in the columns that some text has."""
+
+    def __init__(self, part: LinearNgrams, counts: Sequence[Any]):
+        self._part = part
+        self._idf = [_idf(each) for each in counts]
+        self._used = np.concatenate(self._idf) > 0
+        self.matrix = _joined(counts, self._idf)[:, self._used]
+
+    def assign(self, weights: Any) -> None:
+        every = np.zeros((len(self._used), weights.shape[1]), np.float32)
+        every[self._used] = weights
+        self._part.assign(np.split(every, len(self._idf)), self._idf, np.zeros(weights.shape[1]))
 
 
 class _Solved(NamedTuple):
@@ -129,13 +151,18 @@ def _solved(counts: Sequence[Any], target: Target, wanted: Tensor, places: Any) 
     places = fitted_places(places)
     own = [part[places] for part in counts]
     idf = [_idf(part) for part in own]
-    hstack = require("scipy.sparse", extra="train").hstack
-    features = hstack([_tf_idf(part, each) for part, each in zip(own, idf, strict=True)], format="csr")
+    features = _joined(own, idf)
     # Most rows of the tables have no n-gram of these texts; without them, solving is several times as fast.
     used = np.concatenate(idf) > 0
     weights = np.zeros((len(used), target.outputs), np.float32)
     weights[used], bias = fitted_weights(features[:, used], target, wanted[places].numpy(), C=10.0, max_iter=300)
     return _Solved(np.split(weights, len(idf)), idf, bias)
+
+
+def _joined(counts: Sequence[Any], idf: Sequence[Any]) -> Any:
+    """The tf-idf of both tables, sparse (text, row)."""
+    hstack = require("scipy.sparse", extra="train").hstack
+    return hstack([_tf_idf(part, each) for part, each in zip(counts, idf, strict=True)], format="csr")
 
 
 def _parts(ids: Tensor | None) -> tuple[Tensor, Tensor]:

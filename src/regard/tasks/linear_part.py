@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from regard.attention import Lengths, attend
 from regard.extras import require
 from regard.inputs import Batch
+from regard.modules.pooling import equal_attention
 from regard.tasks.targets import Target
 
-__all__ = ["ABSENT", "LinearPart", "fitted_places", "fitted_weights"]
+__all__ = ["ABSENT", "JointFeatures", "LinearPart", "fitted_places", "fitted_weights"]
 
 _MOST_EXAMPLES = 20_000
 ABSENT = -4.0
@@ -62,6 +62,14 @@ class LinearPart(nn.Module, ABC):
             folds: the fold of each source.
         """
 
+    def joint(self, inputs: Iterable[Any]) -> "JointFeatures | None":
+        """Its features, where its weights can be solved together with others; None where they can't.
+
+        Args:
+            inputs: what `Source.linear_inputs` gives for the sources.
+        """
+        return None
+
     def joined(self, given: Float[Tensor, "..."], batch: Batch) -> Float[Tensor, "..."]:
         """The outputs of the network and of this part together; those for items are (batch, length, output)."""
         both = given + self(batch)
@@ -75,8 +83,21 @@ class LinearPart(nn.Module, ABC):
 
         So an item that is hidden from attention is hidden from a linear part, too.
         """
-        equal = values.new_zeros(len(values), 1, values.shape[1], 1)
-        return attend(equal[:, :, :1], equal, values[:, None], mask=Lengths(key=lengths)).flatten(1)
+        return equal_attention(values, lengths)
+
+
+class JointFeatures(ABC):
+    """The features of a linear part for some sources, whose weights are solved together with those of others.
+
+    Attributes:
+        matrix: sparse (source, feature).
+    """
+
+    matrix: Any
+
+    @abstractmethod
+    def assign(self, weights: Any) -> None:
+        """Set the part's weights to these, (feature, output); its bias is 0."""
 
 
 def fitted_places(places: Any) -> Any:
@@ -86,13 +107,16 @@ def fitted_places(places: Any) -> Any:
     return np.sort(np.random.default_rng(0).choice(places, _MOST_EXAMPLES, replace=False))
 
 
-def fitted_weights(features: Any, target: Target, wanted: Any, **logistic: Any) -> tuple[Any, Any]:
-    """Fit a linear model of what a network's outputs mean to sparse features.
+def fitted_weights(
+    features: Any, target: Target, wanted: Any, *, alpha: float = 1.0, **logistic: Any
+) -> tuple[Any, Any]:
+    """Fit a linear model of what a network's outputs mean to features, which may be sparse.
 
     Args:
         features: (example, feature).
         target: the target.
         wanted: the encoded targets, all known.
+        alpha: the penalty of ridge regression, for numbers.
         logistic: arguments of scikit-learn's `LogisticRegression`, for labels and answers. A fit that stopped early is
             good enough to start from.
 
@@ -130,6 +154,6 @@ def fitted_weights(features: Any, target: Target, wanted: Any, **logistic: Any) 
                 # All were answered alike: yes (1) or no (0).
                 bias[place] = ABSENT * (1 - 2 * answers.sum()) if len(answers) else 0.0
     else:
-        found = linear.Ridge(1.0).fit(features, wanted.reshape(-1))
+        found = linear.Ridge(alpha).fit(features, wanted.reshape(-1))
         weights[:, 0], bias[0] = found.coef_, found.intercept_
     return weights, bias

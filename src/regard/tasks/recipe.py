@@ -87,6 +87,9 @@ class Recipe(Settings):
         consistency: of a tagger or a classifier: the weight, beside 1 for the loss, of the agreement between four
             passes with different dropout, whether or not the target is known: so the network also learns from
             unlabelled sources. Training takes two to four times as long. 0: each batch is passed once.
+        head: of a tagger or a classifier: whether its output layer is "trained" with the network or "fitted": solved as
+            a convex problem, with a strength of the penalty that cross-validation chooses. That is for few examples,
+            and for vectors that nothing trains: the network "identity", and a pooling without parameters.
 
     Training:
         optimizer: "adamw", or "muon": AdamW for vectors and tables, orthogonalised updates for matrices. Muon learns
@@ -152,6 +155,7 @@ class Recipe(Settings):
     attention_dropout: float = fraction(0.1)
     members: int = integer(1, 1, 100)
     consistency: float = real(0.0, 0.0)
+    head: str = one_of("trained", "trained", "fitted")
 
     optimizer: str = one_of("adamw", "adamw", "muon")
     epochs: int = integer(14, 1)

@@ -156,6 +156,17 @@ def boolean(default: bool) -> Any:
     return _field(default, check)
 
 
+def text(default: str = "") -> Any:
+    """A text, such as a path."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ArgumentError(f"`{name}` must be a text, but is {value!r:.60}.")
+        return value
+
+    return _field(default, check)
+
+
 def one_of(default: str, *names: str) -> Any:
     """One of these names."""
 
@@ -165,17 +176,6 @@ def one_of(default: str, *names: str) -> Any:
         return value
 
     return _field(default, check)
-
-
-def text() -> Any:
-    """A text; empty by default."""
-
-    def check(name: str, value: Any) -> str:
-        if not isinstance(value, str):
-            raise ArgumentError(f"`{name}` must be a text, but is {value!r:.60}.")
-        return value
-
-    return _field("", check)
 
 
 def none_or_one_of(known: Mapping[str, Any]) -> Any:

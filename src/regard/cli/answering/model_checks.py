@@ -126,8 +126,8 @@ def describe_model(model: Any) -> str:
         return said
     if not model.labels:
         return f"{said} that predicts numbers"
-    kind = model.recipe.input.kind
-    return said if kind == "words" else f"{said} of {kind}"
+    source = model.recipe.input
+    return said if source.of_words else f"{said} of {source.kind}"
 
 
 def _instead(model: Any) -> str:

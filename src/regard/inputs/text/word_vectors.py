@@ -65,7 +65,7 @@ class WordVectors:
             raise ArgumentError("`words` must name each word once.")
 
     @classmethod
-    def read(cls, path: str | Path, *, keep: Collection[str] | None = None) -> "WordVectors":
+    def read(cls, path: str | Path, *, keep: Collection[str] | None = None, first: int = 0) -> "WordVectors":
         """Read a text file: each line has a word and the numbers of its vector, separated by spaces.
 
         A first line of two integers (the number of words, and the width) is word2vec's header, which is checked.
@@ -76,6 +76,8 @@ class WordVectors:
             path: the file, which is read line by line, so that only the kept vectors and the words are in memory.
             keep: the words to keep, such as those of the training data; by default all. Other lines are checked for
                 their width only.
+            first: how many words from the beginning of the file to keep besides; most files begin with the most
+                frequent words.
 
         Raises:
             DataError: a line that isn't a vector or has another width, a duplicate word, or a wrong header.
@@ -104,7 +106,7 @@ class WordVectors:
             if word in seen:
                 raise DataError(f"the word {word!r:.60} occurs twice. Remove one of them.", path=path, line=number)
             seen.add(word)
-            if wanted is None or word in wanted:
+            if wanted is None or len(seen) <= first or word in wanted:
                 words.append(word)
                 rows.append(_row(numbers, path, number))
         if width is None or (count is None and not seen):
@@ -117,6 +119,30 @@ class WordVectors:
             )
         vectors = np.stack(rows) if rows else np.zeros((0, width), dtype=np.float32)
         return cls(tuple(words), torch.from_numpy(vectors))
+
+    @staticmethod
+    def width_of(path: str | Path) -> int:
+        """The size of the vectors of a text file, by its first line.
+
+        Raises:
+            DataError: it has none.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.NamedTemporaryFile("w") as file:
+            ...     _ = file.write("cat 2 1\\n")
+            ...     file.flush()
+            ...     WordVectors.width_of(file.name)
+            2
+        """
+        for number, line in read_lines(path):
+            line = line.rstrip(" ")
+            header = _COUNTS.fullmatch(line)
+            width = int(header[2]) if header else line.count(" ")
+            if not width:
+                raise DataError(_wrong_width(line, 0), path=path, line=number)
+            return width
+        raise DataError("it is empty.", path=path)
 
     @property
     def width(self) -> int:

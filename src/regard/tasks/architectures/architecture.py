@@ -105,6 +105,8 @@ class Architecture(Part):
     """Whether it has attention."""
     of_source: ClassVar[bool] = False
     """Whether the kind of source brings the network (`Source.network`)."""
+    unattended: ClassVar[str] = ", without attention, for comparison"
+    """For the model card: what to say if it has no attention, and the answer isn't drawn by attention either."""
     fixed: ClassVar[Fixed] = {}
     """The fields of a recipe that other architectures have and that must keep a neutral value for this one.
 

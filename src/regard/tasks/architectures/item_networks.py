@@ -11,6 +11,7 @@ from regard.modules import (
     ConnectedNetwork,
     ConvolutionNetwork,
     GraphAttentionNetwork,
+    IdentityNetwork,
     Network,
     RecurrentNetwork,
     WindowNetwork,
@@ -90,6 +91,29 @@ class _WithoutAttention(ItemNetwork):
 
     def build(self, *, pair_bias: bool = False) -> Network:
         return self._module(hidden=self.hidden)
+
+
+@dataclass(frozen=True)
+class Identity(ItemNetwork):
+    """No layers."""
+
+    name: ClassVar[str] = "identity"
+    summary: ClassVar[str] = "The vectors of the items as they are"
+    unattended: ClassVar[str] = ", without attention"
+    attends: ClassVar[bool] = False
+    fixed: ClassVar[Fixed] = {
+        "projections": ("usual", "has no attention"),
+        "mask": ("none", "has no attention"),
+        "approximation": ("none", "has no attention"),
+        "residual": (True, "has no residual connections to leave out"),
+    }
+
+    @classmethod
+    def ignored(cls, values: Mapping[str, Any]) -> Collection[str]:
+        return ("layers", "dropout")
+
+    def build(self, *, pair_bias: bool = False) -> Network:
+        return IdentityNetwork(self.width)
 
 
 @dataclass(frozen=True)
@@ -187,7 +211,18 @@ class Pretrained(ItemNetwork):
             )
 
 
-_KINDS = (Attention, ConvolutionAttention, GraphAttention, Connected, Window, Convolution, Recurrent, Bidirectional)
+_KINDS = (
+    Attention,
+    ConvolutionAttention,
+    GraphAttention,
+    Connected,
+    Window,
+    Convolution,
+    Recurrent,
+    Bidirectional,
+    Identity,
+    Pretrained,
+)
 
 ITEM_NETWORKS = Architectures(
     "network",

@@ -13,6 +13,7 @@ from regard.tasks.network import source_network
 from regard.tasks.recipe import Recipe
 from regard.tasks.targets import TARGETS, Target
 from regard.tasks.training.dataset import Dataset
+from regard.tasks.training.fitted_head import fit_head
 from regard.tasks.training.linear_fit import fit_linear_part
 from regard.tasks.training.objective import TargetObjective
 from regard.tasks.training.pairs_data import PairsData, filled
@@ -63,6 +64,7 @@ class ClassifierData(PairsData):
         dev = self._corpus(encoder, answers[0], self.dev, dev_items, dev_targets, "dev")
         network = source_network(self.recipe, encoder, answers[0].outputs)
         fit_linear_part(network, self.recipe, dataset, answers[0])
+        fit_head(network, self.recipe, dataset, answers[0])
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
     def _corpus(

@@ -82,7 +82,7 @@ class TreebankReader(SplitsReader):
         return True
 
     def kinds(self, examples: list[Any]) -> tuple[str, ...]:
-        return ("words",)
+        return inputs_of(as_pairs(examples[:1]))
 
     def source_noun(self, kind: str) -> str:
         return self.noun

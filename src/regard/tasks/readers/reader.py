@@ -345,20 +345,22 @@ class SplitsReader:
             about["made"] = list(self.made)
         return about
 
-    def usual_recipe(self, examples: list[Any], asked: str | None = None, base: str | None = None) -> Recipe:
+    def usual_recipe(
+        self, examples: list[Any], asked: str | None = None, *, base: str | None = None, vectors: str | None = None
+    ) -> Recipe:
         """The recipe that was tuned on this data set, else the default recipe for its examples.
 
         Args:
             examples: the training examples.
             asked: the kind of source that the user chose.
-            base: the folder of a pretrained model to fine-tune, if the user chose one.
+            base, vectors: as in `default_recipe`.
 
         Raises:
             UnknownNameError: this kind can't read these sources.
             ArgumentError: `base` is no such folder.
         """
-        if base is not None:
-            return default_recipe(examples, task=self.task.name, input=asked, base=base)
+        if base is not None or vectors is not None:
+            return default_recipe(examples, task=self.task.name, input=asked, base=base, vectors=vectors)
         kinds = self.kinds(examples)
         if asked is not None and asked not in kinds:
             raise UnknownNameError("input", asked, kinds)

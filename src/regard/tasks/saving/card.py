@@ -33,16 +33,19 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         # toy
     """
     about = model.get("about", {})
+    origin = _recipe(model).input.origin(model.get("reader", {}))
     blocks = [
-        *_terms(about.get("data", {})),
+        *_terms(about.get("data", {}), "the data that this model was trained on"),
+        *_terms(origin, f"the {origin.get('what')} that this model is made of"),
         f"# {about.get('title', name)}",
-        f"{_what(model)} {_net(model)}; {_recipe(model).input.origin(model.get('reader', {}))}.",
+        f"{_what(model)} {_net(model)}; {_beginning(origin)}.",
         "## Use",
         f'```python\nimport regard\n\nmodel = regard.load("{name}")  # or the path of this folder\n'
         f"model.{TASKS[model['kind']].verb}([{_example(model, about)}])\n```\n\nOn the command line: "
         f"`regard {TASKS[model['kind']].command(_input(model))} --help`.",
         "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
+        *_origin(origin),
         *_scores(name, model, about.get("scores", {}), about.get("test_reads"), about.get("baseline", {})),
         *_training(model, about.get("training", {})),
         "## Limits",
@@ -52,14 +55,35 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _terms(data: Mapping[str, Any]) -> list[str]:
-    """The first line of the card, if the terms of the data restrict the use of the model."""
+def _terms(data: Mapping[str, Any], called: str) -> list[str]:
+    """The first line of the card, if the terms of the data, called so, restrict the use of the model."""
     licence = data.get("licence", "")
     if licence.startswith("none stated"):
-        return ["**For research and learning: the data that this model was trained on states no terms of use.**"]
-    if "-NC" in licence:
-        return [f"**Not for commercial use: the terms of the data that this model was trained on are {licence}.**"]
+        return [f"**For research and learning: {called} states no terms of use.**"]
+    if "-NC" in licence.upper():
+        return [f"**Not for commercial use: the terms of {called} are {licence}.**"]
     return []
+
+
+def _beginning(origin: Mapping[str, Any]) -> str:
+    """What training did with what it began with."""
+    if not origin:
+        return "trained from scratch by regard"
+    return origin.get("how") or f"trained on the {origin['what']} of {origin.get('name')} by regard"
+
+
+def _origin(origin: Mapping[str, Any]) -> list[str]:
+    """What training began with, if not from scratch."""
+    if not origin:
+        return []
+    said = f"The {origin['what']} are those of {origin.get('name')}; licence: {origin.get('licence', 'none stated')}."
+    return [f"## {origin['what'].capitalize()}", said, *_files(origin.get("files", {}))]
+
+
+def _files(files: Mapping[str, str]) -> list[str]:
+    """A table of files with their digests."""
+    rows = [f"| {file} | `{digest}` |" for file, digest in files.items()]
+    return ["\n".join(["| file | SHA-256 |", "|---|---|", *rows])] if rows else []
 
 
 def _what(model: Mapping[str, Any]) -> str:
@@ -81,7 +105,8 @@ def _input(model: Mapping[str, Any]) -> str:
 
 
 def _noun(model: Mapping[str, Any]) -> str:
-    return "word of a sentence" if _input(model) == "words" else INPUTS[_input(model)].noun
+    kind = INPUTS[_input(model)]
+    return "word of a sentence" if kind.of_words else kind.noun
 
 
 def _net(model: Mapping[str, Any]) -> str:
@@ -89,7 +114,9 @@ def _net(model: Mapping[str, Any]) -> str:
     found = recipe.architecture.summary
     if isinstance(recipe.architecture, ItemNetwork) and not recipe.architecture.attends:
         draws = _pooling_attends(recipe)
-        found += ", and attention that draws the answer from them" if draws else ", without attention, for comparison"
+        found += ", and attention that draws the answer from them" if draws else recipe.architecture.unattended
+    if recipe.head == "fitted":
+        found += "; only its output layer was fitted to the examples"
     if recipe.members > 1:
         found += f"; {recipe.members} such nets, whose mean is the answer"
     if getattr(recipe.input, "linear", False):
@@ -122,11 +149,7 @@ def _data(data: Mapping[str, Any]) -> list[str]:
         lines.append(f"- {split}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
     if data.get("made"):
         lines.append(f"- split into {', '.join(data['made'])} by a hash of each source, duplicates together")
-    blocks = ["## Data", "\n".join(lines)]
-    if data.get("files"):
-        rows = [f"| {file} | `{digest}` |" for file, digest in data["files"].items()]
-        blocks.append("\n".join(["| file | SHA-256 |", "|---|---|", *rows]))
-    return blocks
+    return ["## Data", "\n".join(lines), *_files(data.get("files", {}))]
 
 
 _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source", "source"), ("labels", "label"))
@@ -140,7 +163,7 @@ def _scores(
     scores = {split: saved_evaluation(score) for split, score in scores.items()}
     first = next(iter(scores.values()))
     methods = "; ".join(dict.fromkeys(score["method"] for score in scores.values()))
-    of_words = _input(model) == "words"
+    of_words = INPUTS[_input(model)].of_words
     if TASKS[model["kind"]].per_item and first["measure"] == ACCURACY.name:
         rows = _items(scores, "words" if of_words else plural(_noun(model)))
         about = "Given words, true labels of the treebank. " if of_words else ""

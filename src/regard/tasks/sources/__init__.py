@@ -11,11 +11,24 @@ if typing.TYPE_CHECKING:
     from regard.tasks.sources.pretrained import Pretrained
     from regard.tasks.sources.source import Source
     from regard.tasks.sources.speech import Speech
+    from regard.tasks.sources.static_vectors import StaticVectors
     from regard.tasks.sources.texts import Texts
     from regard.tasks.sources.vectors import Vectors
     from regard.tasks.sources.words import Words
 
-__all__ = ["INPUTS", "Graphs", "Molecules", "Pictures", "Pretrained", "Source", "Speech", "Texts", "Vectors", "Words"]
+__all__ = [
+    "INPUTS",
+    "Graphs",
+    "Molecules",
+    "Pictures",
+    "Pretrained",
+    "Source",
+    "Speech",
+    "StaticVectors",
+    "Texts",
+    "Vectors",
+    "Words",
+]
 
 lazy.export(
     __name__,
@@ -25,6 +38,7 @@ lazy.export(
         "pretrained": "Pretrained",
         "source": "Source",
         "speech": "Speech",
+        "static_vectors": "StaticVectors",
         "texts": "Texts",
         "vectors": "Vectors",
         "words": "Words",
@@ -41,6 +55,7 @@ INPUTS: "Mapping[str, type[Source]]" = lazy.Table(
         "molecules": "Molecules",
         "graphs": "Graphs",
         "vectors": "Vectors",
+        "static": "StaticVectors",
         "pretrained": "Pretrained",
     },
 )

@@ -233,19 +233,26 @@ class Pretrained(Source):
             ends.append(ends[-1] + size)
         return Framed((*before, *self.names(encoder, source), *after), len(before), tuple(ends))
 
-    def origin(self, reader: Mapping[str, Any]) -> str:
-        about = reader.get("base", {})
+    @property
+    def digests(self) -> Mapping[str, str]:
+        return {"base": _read(self.base, words=False).about["sha256"]}
+
+    def origin(self, saved: Mapping[str, Any]) -> Mapping[str, Any]:
+        about = saved.get("base", {})
+        if not about:
+            return {}
         how = {
             "all": "all of its weights",
             "layers": f"its last {counted(self.tuned_layers, 'layer')}",
             "adapters": f"by adapters of rank {self.adapter_rank}, which are merged with its weights",
             "head": "its output layer alone",
         }
-        terms = f", whose card states the licence {about['licence']}" if "licence" in about else ""
-        return (
-            f"fine-tuned by regard, {how[self.tuned]}, from {about.get('name', 'a base')}{terms} (SHA-256 of its "
-            f"weights: `{about.get('sha256', 'unknown')}`)"
-        )
+        return {
+            "what": "weights of the base",
+            "how": f"fine-tuned by regard, {how[self.tuned]}, from {about.get('name')}",
+            "files": {"weights": about.get("sha256")},
+            **about,
+        }
 
     def simple_features(self, encoder: PretrainedEncoder) -> "SimpleFeatures":
         from regard.tasks.baselines.features import TextFeatures

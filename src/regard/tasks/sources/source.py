@@ -56,7 +56,7 @@ class Source(Settings):
     is_text: ClassVar[bool] = False
     """Whether a source is a text or a list of words."""
     of_words: ClassVar[bool] = False
-    """Whether the items of a tagger's sources are words."""
+    """Whether an item is a word of a sentence, so that `regard tag` tags its items."""
     brings_network: ClassVar[bool] = False
     """Whether it has a network of its own, for the network "pretrained" of a recipe."""
     shorten: ClassVar[str] = "Cut it into parts."
@@ -184,13 +184,30 @@ class Source(Settings):
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
-    def origin(self, reader: Mapping[str, Any]) -> str:
-        """For the model card: what the training began with.
+    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str) -> Mapping[str, Any]:
+        """The settings of a default recipe that depend on files that these settings name, as in `defaults`.
 
         Args:
-            reader: the encoder as JSON.
+            pairs: the training examples.
+            task: the kind of the task.
         """
-        return "trained from scratch by regard"
+        return {}
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """A digest of each file that these settings name, which determines the trained weights beside the recipe."""
+        return {}
+
+    def origin(self, saved: Mapping[str, Any]) -> Mapping[str, Any]:
+        """For the model card: where the weights come from that training began with; empty if from nowhere.
+
+        Args:
+            saved: what the encoder's `to_json` gave.
+
+        Returns:
+            "what" they are, the "name", the "licence" if one is stated, and "files", the SHA-256 of each.
+        """
+        return {}
 
     @property
     def linear_model(self) -> str:

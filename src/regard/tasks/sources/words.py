@@ -1,42 +1,32 @@
 """Sentences, split into words: the features of each word, and their embedding."""
 
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError
 from regard.inputs import (
     FOLDINGS,
     Batch,
     WordEmbedding,
     WordEncoder,
     WordFeatures,
-    as_sentences,
-    split_characters,
-    split_words,
 )
 from regard.inputs.text.hashed_affixes import hashed_affixes
-from regard.inputs.text.hashed_ngrams import hashed_ngrams
 from regard.page.numbers import counted
-from regard.tasks.examples import Example, as_examples
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import boolean, features, fraction, integer, one_of
-from regard.tasks.sources.source import Source
 from regard.tasks.sources.texts import mostly_unspaced
+from regard.tasks.sources.word_source import CUTS, WordSource, linear_rows
 
 if TYPE_CHECKING:
-    from regard.tasks.baselines import SimpleFeatures
     from regard.tasks.linear_part import LinearPart
 
-__all__ = ["CUTS", "Words"]
+__all__ = ["Words"]
 
-
-CUTS = {"words": split_words, "characters": split_characters, "blanks": str.split}
-"""The ways to split a text into words, by name."""
 
 # For scripts without spaces, tuned on Chinese reviews: what stands between two punctuation marks is an item, with its
 # characters and pairs of them as features.
@@ -60,20 +50,11 @@ _UNSPACED = {
     "feature_dropout": 0.3,
     "linear_ngrams": "characters",
 }
-_MOST_WEIGHTS, _MOST_CHARACTERS = 1 << 22, 10_000_000
-
-
-def _linear_rows(pairs: Sequence[tuple[Any, Any]]) -> int:
-    """The rows of each table of a linear part: several for each word of the texts, as each may begin a new pair."""
-    words = sum(len(source.split() if isinstance(source, str) else source) for source, _ in pairs)
-    labels = len({target for _, target in pairs if isinstance(target, str)})
-    labels = max([labels, *(len(target) for _, target in pairs if isinstance(target, list | tuple))])
-    most = 1 << min(18, (_MOST_WEIGHTS // max(1, labels)).bit_length() - 1)
-    return max(1 << 12, min(most, 1 << (4 * words).bit_length()))
+_MOST_CHARACTERS = 10_000_000
 
 
 @dataclass(frozen=True)
-class Words(Source):
+class Words(WordSource):
     """Sources that are sentences: sequences of words, or texts, which are split into words.
 
     Args:
@@ -97,14 +78,7 @@ class Words(Source):
     """
 
     kind: ClassVar[str] = "words"
-    noun: ClassVar[str] = "word"
-    source_noun: ClassVar[str] = "text"
-    given: ClassVar[str] = "a text, or a list of words"
     vectors: ClassVar[str] = "a learned vector for each of a word's features"
-    counted: ClassVar[tuple[str, str]] = ("sentences", "words")
-    is_text: ClassVar[bool] = True
-    of_words: ClassVar[bool] = True
-    example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
     modalities: ClassVar[Mapping[str, int]] = {"text": 3, "molecule": 1}
 
@@ -132,26 +106,17 @@ class Words(Source):
         characters = sum(map(len, texts))
         # The counts of all n-grams of more text would take gigabytes.
         absent = {"linear": False} if characters > _MOST_CHARACTERS else {}
-        return {"input": {**unspaced, **absent, "linear_rows": _linear_rows(pairs)}}
+        return {"input": {**unspaced, **absent, "linear_rows": linear_rows(pairs)}}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> WordEncoder:
-        return WordEncoder.fit((self._words(source) for source in sources), features=self.features)
+        return WordEncoder.fit((self.words(source) for source in sources), features=self.features)
 
     def encoder(self, saved: Any) -> WordEncoder:
         return WordEncoder.from_json(saved)
 
     def item(self, encoder: WordEncoder, source: str | Sequence[str]) -> Sequence[str]:
         # The encoder caches each word, so encoding again in every epoch costs almost nothing.
-        return self._words(source)
-
-    def itemised(self, source: str | Sequence[str]) -> Sequence[str]:
-        return list(self._words(source)) if isinstance(source, str) else source
-
-    def as_itemised(self, sources: Iterable[Sequence[str]]) -> list[Any]:
-        return as_sentences(sources)
-
-    def as_labelled(self, examples: Iterable[Any], *, argument: str = "examples") -> list[Example]:
-        return as_examples(examples, argument=argument)
+        return self.words(source)
 
     def item_keys(self, sources: Iterable[str | Sequence[str]]) -> Tensor:
         """A 32-bit key for each word after folding, the same on every machine.
@@ -161,7 +126,7 @@ class Words(Source):
             [-1687047838]
         """
         fold = FOLDINGS[self.features.fold]
-        words = (fold(word).encode("utf-8", "surrogatepass") for source in sources for word in self._words(source))
+        words = (fold(word).encode("utf-8", "surrogatepass") for source in sources for word in self.words(source))
         # crc32 is unsigned; int32, the type that safetensors and torch share, is not.
         return torch.tensor([zlib.crc32(word) - 2**31 for word in words], dtype=torch.int32)
 
@@ -176,16 +141,10 @@ class Words(Source):
         if self.linear_ngrams == "affixes":
             fold = FOLDINGS[self.features.fold]
             return hashed_affixes([[fold(word) for word in words] for words in items], self.linear_rows)
-        return hashed_ngrams(items, self.linear_rows, unspaced=self.linear_ngrams == "characters")
-
-    def from_argument(self, encoder: WordEncoder, argument: str) -> list[tuple[str, Any]]:
-        return [(argument, self.names(encoder, argument))]
-
-    def names(self, encoder: WordEncoder, source: str | Sequence[str]) -> list[str]:
-        return list(self._words(source))
+        return super().ngrams(items)
 
     def ood_statistics(self, encoder: WordEncoder, source: str | Sequence[str]) -> tuple[Statistic, ...]:
-        words = self._words(source)
+        words = self.words(source)
         if not words:
             return ()
         unknown = encoder.count_unknown(words)
@@ -201,33 +160,14 @@ class Words(Source):
     def linear_model(self) -> str:
         if self.linear_ngrams == "affixes":
             return "a linear model of the spelling of each word and of its neighbours, whose outputs are added"
-        return "a linear model of n-grams, whose outputs are added"
+        return super().linear_model
 
     def linear_part(self, encoder: WordEncoder, outputs: int) -> "LinearPart | None":
-        from regard.tasks.linear_ngrams import LinearNgrams
         from regard.tasks.linear_words import LinearWords
 
-        if not self.linear:
-            return None
-        return (LinearWords if self.linear_ngrams == "affixes" else LinearNgrams)(self.linear_rows, outputs)
-
-    def linear_inputs(self, encoder: WordEncoder, items: Sequence[Sequence[str]]) -> Iterator[Tensor]:
-        return (self.ngrams([words])[0] for words in items)
-
-    def linear_key(self, encoder: WordEncoder, item: Sequence[str]) -> Hashable:
-        return tuple(item)
-
-    def simple_features(self, encoder: WordEncoder) -> "SimpleFeatures":
-        from regard.tasks.baselines.features import TextFeatures
-
-        return TextFeatures()
-
-    def _words(self, source: str | Sequence[str]) -> Sequence[str]:
-        if isinstance(source, str):
-            return CUTS[self.cut](source)
-        if not isinstance(source, Sequence) or not all(isinstance(word, str) for word in source):
-            raise ArgumentError(f"a source must be a text or a list of words, but is {source!r:.60}.")
-        return source
+        if self.linear and self.linear_ngrams == "affixes":
+            return LinearWords(self.linear_rows, outputs)
+        return super().linear_part(encoder, outputs)
 
     def embedding(self, encoder: WordEncoder, width: int) -> WordEmbedding:
         return WordEmbedding(

@@ -10,6 +10,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.tagger.model import Tagger, check_items, check_rows
 from regard.tasks.targets import Label, Regression, Target
 from regard.tasks.training.dataset import ItemDataset
+from regard.tasks.training.fitted_head import fit_head
 from regard.tasks.training.linear_fit import fit_linear_part
 from regard.tasks.training.objective import TargetObjective
 from regard.tasks.training.pairs_data import auxiliary_targets
@@ -55,7 +56,11 @@ class TaggerData:
     @property
     def digests(self) -> dict[str, str]:
         beside = {name: digest_pairs(enumerate(rows)) for name, rows in self.auxiliary.items()}
-        return beside | {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
+        return beside | {
+            "examples": digest_pairs(self.examples),
+            "dev": digest_pairs(self.dev),
+            **self.recipe.input.digests,
+        }
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -87,6 +92,7 @@ class TaggerData:
         dev = ItemDataset(source, encoder, self._items(source.item, encoder, self.dev, "dev"), dev_targets)
         network = source_network(self.recipe, encoder, answers[0].outputs)
         fit_linear_part(network, self.recipe, dataset, answers[0])
+        fit_head(network, self.recipe, dataset, answers[0])
         return TargetObjective(network, self.recipe, dataset, dev, answers)
 
     def model(self, objective: TargetObjective, about: dict[str, Any], name: str) -> Tagger:

@@ -31,10 +31,10 @@ def fit_linear_part(
 
     Returns:
         what the part says of each source or item if it is fitted to the others; where the network doesn't learn what it
-        leaves, only of those that it was fitted to. None without a linear part.
+        leaves, only of those that it was fitted to. None without a linear part, or where it is solved with the head.
     """
     part, source, items = network.linear, recipe.input, dataset.items
-    if part is None:
+    if part is None or recipe.head == "fitted":
         return None
     wanted = [dataset.batch([place]).targets[0] for place in range(len(items))]
     if not part.leaves:

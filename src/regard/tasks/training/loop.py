@@ -92,7 +92,9 @@ class Loop:
                 )
             loss_sum += shown
             items += int(every[0])
-            self.update(self.weighted(loss, own, every).total)
+            # Without it the head was fitted, and nothing is left to be trained.
+            if loss.total.requires_grad:
+                self.update(self.weighted(loss, own, every).total)
             self.progress.batch(epoch + (index + 1) / len(batches))
         return loss_sum / max(items, 1)
 

@@ -47,7 +47,11 @@ class PairsData:
     def digests(self) -> dict[str, str]:
         """A digest of each argument that holds data, by its name."""
         beside = {name: digest_pairs(enumerate(targets)) for name, targets in self.auxiliary.items()}
-        return beside | {"examples": digest_pairs(self.examples), "dev": digest_pairs(self.dev)}
+        return beside | {
+            "examples": digest_pairs(self.examples),
+            "dev": digest_pairs(self.dev),
+            **self.recipe.input.digests,
+        }
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:

@@ -27,6 +27,7 @@ from regard.tasks.training.batching import key
 from regard.tasks.training.choices import Choices, Trial
 from regard.tasks.training.compute import Compute, choose_accelerator
 from regard.tasks.training.context import explained_errors, quiet_fabric
+from regard.tasks.training.fitted_head import describe_head
 from regard.tasks.training.objective import Objective, TrainingData
 from regard.tasks.training.processes import with_workers
 from regard.tasks.training.progress import TrainingProgress
@@ -130,6 +131,8 @@ def train(
             f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
         )
     checked: TrainingData = TASKS[recipe.task.kind].data(recipe, examples, dev, auxiliary)
+    if (said := describe_head(recipe, checked.examples)) is not None:
+        show.note(said)
     if (said := recipe.input.preparation([source for source, _ in checked.examples])) is not None:
         show.note(said)
     if resume and out is None:
