@@ -15,7 +15,7 @@ from regard.inputs.text.hashed_ngrams import WORD_COLUMNS, hashed_ngrams
 from regard.tasks import default_recipe
 from regard.tasks.classifier.data import ClassifierData
 from regard.tasks.folds import folds_of
-from regard.tasks.judging.measure import ACCURACY
+from regard.tasks.judging.measure import ACCURACY, Measure
 from regard.tasks.linear_ngrams import LinearNgrams
 from regard.tasks.targets import Label, MultiLabel, Regression
 from regard.tasks.training.cross_validation import choose_epoch, earliest_good, needs_cross_validation
@@ -383,3 +383,33 @@ class TestBestByLoss:
             objective.network.output.bias *= 10
             after = objective.evaluate().loss
         assert math.isclose(after, before, rel_tol=1e-3)
+
+
+class TestPerfectDev:
+    @staticmethod
+    def ends(scores, judged, **fields):
+        """The epoch after which training ends, and why."""
+        recipe, history = dataclasses.replace(RECIPE, best_by="score", patience=99, **fields), []
+        for score in scores:
+            history.append(next_row(history, 1.0, DevScore(score, 0.5, judged), 1.0, ACCURACY, recipe))
+            if (why := is_over(recipe, history)) is not None:
+                return len(history), why
+        return None
+
+    def test_training_ends_after_a_fifth_of_the_epochs_without_an_error(self):
+        scores = [0.9, 1.0, 1.0, 0.99, *[1.0] * 20]
+        assert self.ends(scores, 100, epochs=20) == (8, "dev has been perfect for 4 epochs")
+        assert self.ends(scores, 100, epochs=4) == (4, "all epochs are done")
+        assert self.ends([1.0] * 9, 100, epochs=10) == (3, "dev has been perfect for 3 epochs")
+
+    def test_a_small_dev_ends_nothing(self):
+        assert self.ends([1.0] * 20, 99, epochs=40) is None
+        assert self.ends([1.0] * 20, 0, epochs=40) is None
+
+    def test_the_epoch_to_keep_is_reached(self):
+        assert self.ends([1.0] * 20, 500, epochs=40, keep_epoch=9) == (9, "epoch 9 is the one to keep")
+
+    def test_no_error_is_perfect_where_errors_are_counted(self):
+        recipe, falls = dataclasses.replace(RECIPE, epochs=9), Measure("character error rate", share=True, falls=True)
+        assert next_row([], 1.0, DevScore(0.0, 0.5, 100), 1.0, falls, recipe)["perfect"]
+        assert "perfect" not in next_row([], 1.0, DevScore(1.0, 0.5, 100), 1.0, falls, recipe)

@@ -107,6 +107,7 @@ class Recipe(Settings):
             has fewer than 200; it takes the time of three or four trainings. Not with `minutes` or auxiliary targets.
         keep_epoch: training ends after this epoch, which is kept; None: the best on dev is.
         patience: stop after this many epochs without a better score on dev, or a lower loss, as `best_by` says.
+            Training also ends where a dev of 100 or more has had no error for a fifth of the epochs.
         minutes: stop after the epoch in which this time is over; None: no limit. A run that stops in this way can't be
             repeated exactly.
         seed: of the initial weights, the order of examples and dropout.

@@ -95,7 +95,7 @@ class Seq2SeqObjective(Objective):
         texts = ["" if each is None else text_of(each, self.text).text for each in ids]
         score = evaluate_texts(self.recipe.task, texts, [right for _, right in self.right]).score
         total, pieces = sum(loss.mean.item() * loss.items for loss in losses), sum(loss.items for loss in losses)
-        return DevScore(score, total / pieces)
+        return DevScore(score, total / pieces, len(self.right) if self.measure.share else 0)
 
 
 class Seq2SeqData(PairsData):

@@ -58,10 +58,12 @@ class DevScore(NamedTuple):
         score: the best epoch is the one with the best score.
         loss: decides between equal scores, which are common if there are few dev examples or the score is the
             area under a curve.
+        judged: the number of sources that were judged, where a perfect score is one without any error; 0 elsewhere.
     """
 
     score: float
     loss: float
+    judged: int = 0
 
 
 class Objective(nn.Module):
@@ -215,7 +217,8 @@ class TargetObjective(Objective):
             given.append(self.network(batch.sources.to(device)).cpu())
             wanted.append(batch.targets[0])
         both = torch.cat(given), torch.cat(wanted)
-        return DevScore(self.answers[0].score(*both), self._dev_loss(*both))
+        judged = len(self.dev.lengths) if self.answers[0].labels else 0
+        return DevScore(self.answers[0].score(*both), self._dev_loss(*both), judged)
 
     def _dev_loss(self, given: Tensor, wanted: Tensor) -> float:
         answer = self.answers[0]
