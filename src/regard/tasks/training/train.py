@@ -46,6 +46,7 @@ def train(
     *,
     recipe: Recipe | None = None,
     base: str | Path | None = None,
+    vectors: str | Path | None = None,
     search: bool | None = None,
     auxiliary: Mapping[str, Sequence[Any]] | None = None,
     out: str | Path | None = None,
@@ -67,7 +68,8 @@ def train(
             tenth of the examples, by a hash of their sources (`datasets.split_by_source`).
         recipe: how to train. None: `tasks.default_recipe`, which depends on the kind and the number of the examples.
         base: the local folder of a pretrained model, as `save_pretrained` writes it, to fine-tune by
-            `tasks.default_recipe`, where `recipe` is None. None: train from scratch.
+            `tasks.default_recipe`, where `recipe` is None.
+        vectors: static vectors to read texts by, likewise: a text file of GloVe or word2vec, or a folder of model2vec.
         search: whether to compare the recipe's network with `Task.candidates` first, on parts of the training examples,
             and to train the best. None: only if `recipe` is None. Not under torchrun.
         auxiliary: for each auxiliary target that `recipe.task.auxiliary` of a tagger or a classifier names, the targets
@@ -119,14 +121,13 @@ def train(
         examples, dev, auxiliary = held.train, held.dev or (), held.auxiliary
         is_are = "is" if len(dev) == 1 else "are"
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples {is_are} dev, by a hash of each source.")
-    if recipe is not None and base is not None:
-        raise ArgumentError(
-            "`base` must be left out beside `recipe`, whose `input.base` names one. Leave one of them out."
-        )
+    if recipe is not None and (base is not None or vectors is not None):
+        given = "vectors" if base is None else "base"
+        raise ArgumentError(f"`{given}` must be left out beside `recipe`, whose `input` names one.")
     searches = recipe is None if search is None else search
     if recipe is None:
         examples = as_list("examples", examples, "(source, target) pairs")
-        recipe = default_recipe(examples, base=base)
+        recipe = default_recipe(examples, base=base, vectors=vectors)
         show.note(
             f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
         )
