@@ -75,7 +75,7 @@ class LinearPart(nn.Module, ABC):
 
         So an item that is hidden from attention is hidden from a linear part, too.
         """
-        equal = values.new_zeros(len(values), 1, values.shape[1], 1)
+        equal = values.new_zeros(values.shape[0], 1, values.shape[1], 1)
         return attend(equal[:, :, :1], equal, values[:, None], mask=Lengths(key=lengths)).flatten(1)
 
 
