@@ -14,11 +14,12 @@ from regard.errors import ArgumentError, ModelError
 from regard.extras import require
 from regard.files import write_together
 from regard.tasks.exporting.encoder_file import encoder_source
+from regard.tasks.exporting.file_names import checked_files
 from regard.tasks.exporting.onnx_program import OPSET, onnx_program, shapes_of
 from regard.tasks.exporting.onnx_session import onnx_session
 from regard.tasks.exporting.quantised import quantised
 from regard.tasks.exporting.traced import Traced
-from regard.tasks.exporting.usage import description_name, javascript_usage, python_usage
+from regard.tasks.exporting.usage import javascript_usage, python_usage
 from regard.tasks.model import Model
 from regard.tasks.saving.store import encode_json
 from regard.version import __version__
@@ -87,7 +88,7 @@ def export_onnx(
         >>> folder.cleanup()
     """
     path = Path(path)
-    files = _checked_files(path, force=force)
+    files = checked_files(path, force=force)
     if examples is not None and not int8:
         raise ArgumentError("`examples` measure what `int8` costs, but that is False. Leave one out.")
     if next(model.network.parameters()).device.type != "cpu":
@@ -98,8 +99,8 @@ def export_onnx(
     difference, _ = _difference(model, traced, onnx_session(whole))
     if not difference <= _TOLERANCE:
         raise ModelError(
-            f"{model.name} can't be exported: the file differs from the model by up to {difference:.2g}. Export it with "
-            "another version of PyTorch, and report what was exported."
+            f"{model.name} can't be exported: the file differs from the model by up to {difference:.2g}. Export "
+            "it with another version of PyTorch, and report what was exported."
         )
     content, cost = whole, None
     if int8:
@@ -142,23 +143,6 @@ def inputs_of(model: Model[Any], sources: Iterable[Any]) -> dict[str, np.ndarray
     if len(batch) and not int(batch.lengths.min()):
         raise ArgumentError("`sources` must not be empty, but one has no item. Leave it out.")
     return {name: tensor.cpu().numpy() for name, tensor in model.traced().network.inputs_of(batch).items()}
-
-
-def _checked_files(path: Path, *, force: bool) -> tuple[Path, Path, Path]:
-    """The files that may be written.
-
-    Raises:
-        ArgumentError: another ending, or one of them is there.
-    """
-    if path.suffix != ".onnx":
-        raise ArgumentError(f"`path` must end in .onnx, but is {str(path)!r:.60}.")
-    files = path, path.with_name(description_name(path.name)), path.with_suffix(".py")
-    for file in files:
-        if file.is_dir() or (file.exists() and not file.is_file()):
-            raise ArgumentError(f"`path` must be a file to write, but {file} is a folder or no regular file.")
-        if file.exists() and not force:
-            raise ArgumentError(f"`path` must be a new file, but {file} is there. Give another name, or force=True.")
-    return files
 
 
 def _random_inputs(model: Model[Any], traced: Traced, lengths: Sequence[int]) -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ from regard.tasks.exporting.traced import Traced, TracedModule
 __all__ = ["OPSET", "onnx_program", "shapes_of"]
 
 OPSET = 20
-_LOGGERS = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")
+_LOGGERS = ("torch.onnx", "torch.export", "torch._export", "onnxscript", "onnx_ir")
 
 
 def onnx_program(traced: Traced, tensors: Mapping[str, Tensor], name: str) -> bytes:

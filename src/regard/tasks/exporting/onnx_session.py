@@ -53,7 +53,7 @@ class OnnxNetwork:
     ):
         self._network, self._traced, self._outputs_of, self._run = network, traced, outputs_of, run
         self.pooling = network.pooling
-        self.parameters = network.parameters
+        self.parameters, self.modules = network.parameters, network.modules
 
     def item_numbers(self, batch: Batch) -> Tensor:
         """The outputs for each item; those at padding are meaningless."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from regard.tasks.exporting.file_names import description_name
 from regard.tasks.exporting.traced import Traced
 
 __all__ = ["javascript_usage", "python_usage"]
@@ -78,16 +79,6 @@ def javascript_usage(description: dict[str, Any]) -> str:
         )
         + "\n"
     )
-
-
-def description_name(file: str) -> str:
-    """The name of the description of an ONNX file.
-
-    Example:
-        >>> description_name("tagger.onnx")
-        'tagger.json'
-    """
-    return file.removesuffix(".onnx") + ".json"
 
 
 def _sizes(inputs: Sequence[dict[str, Any]]) -> str:

@@ -75,8 +75,8 @@ class Seq2SeqModel(Model[TextTarget]):
         """
         if self.network.spelling is None:
             raise ArgumentError(
-                f"{self.name} can't be exported: its decoder writes a text step by step, and an ONNX file holds one step "
-                "of a computation. A recogniser with a CTC head can be: set `task.monotonic` of its recipe above 0."
+                f"{self.name} can't be exported: its decoder writes a text step by step, and an ONNX file holds one "
+                "step of a computation. A recogniser with a CTC head can be: set `task.monotonic` of its recipe to 0.3."
             )
         vocabulary = self.target.vocabulary
         return Traced(
