@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 import torch
-
 from exported_cases import untrained
+
 from regard import load
 from regard.inputs import Sound
 from regard.tasks import inputs_of
@@ -70,7 +70,9 @@ SOURCES = {
 
 def as_regard_reads(settings, sources):
     """Sources as regard takes them: a sound is its samples with their rate."""
-    return [Sound(torch.tensor(each)[None], settings.rate) for each in sources] if settings.kind == "speech" else sources
+    return (
+        [Sound(torch.tensor(each)[None], settings.rate) for each in sources] if settings.kind == "speech" else sources
+    )
 
 
 def encoded(model, sources):

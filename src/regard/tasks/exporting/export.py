@@ -95,7 +95,9 @@ def export_onnx(
         raise ArgumentError("`model` must be on the CPU to be exported. Move it: model.network.cpu().")
     model.network.eval()
     traced, source = model.traced(), model.recipe.input
-    whole = onnx_program(traced, _random_inputs(model, traced, _TRACED), model.name)
+    inputs = _random_inputs(model, traced, _TRACED)
+    fixed = len(set(map(len, source.random_items(model.encoder, _TRACED)))) == 1
+    whole = onnx_program(traced, inputs, model.name, fixed=fixed)
     difference, _ = _difference(model, traced, onnx_session(whole))
     if not difference <= _TOLERANCE:
         raise ModelError(
@@ -182,7 +184,7 @@ def _cost(
     if examples is not None:
         given = [*examples]
         before, after = (model.with_outputs(traced, each).evaluate(given) for each in (onnx_session(whole), run))
-        found |= {"measure": after.measure.name, "score_before": before.score, "score": after.score}
+        found |= {"measure": model.measure.name, "score_before": before.score, "score": after.score}
     return found
 
 

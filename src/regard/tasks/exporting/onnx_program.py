@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,16 +17,16 @@ from regard.tasks.exporting.traced import Traced, TracedModule
 __all__ = ["OPSET", "onnx_program", "shapes_of"]
 
 OPSET = 20
-_LOGGERS = ("torch.onnx", "torch.export", "torch._export", "onnxscript", "onnx_ir")
 
 
-def onnx_program(traced: Traced, tensors: Mapping[str, Tensor], name: str) -> bytes:
+def onnx_program(traced: Traced, tensors: Mapping[str, Tensor], name: str, *, fixed: bool = False) -> bytes:
     """Trace a model, and write it as an ONNX file with axes of any size.
 
     Args:
         traced: what is exported.
         tensors: an example of its inputs, in which each axis that may vary has a size of 2 or more.
-        name: the name of the model in errors and in the file.
+        name: the name of the model in errors.
+        fixed: whether all sources have the same number of items.
 
     Raises:
         ArgumentError: the network has an operation that can't be traced.
@@ -55,8 +55,12 @@ def onnx_program(traced: Traced, tensors: Mapping[str, Tensor], name: str) -> by
         raise
     # What can't be traced raises errors of many kinds.
     except Exception as error:
-        raise ArgumentError(_why_not(name, error)) from error
+        said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        raise ArgumentError(_why_not(name, f"{type(error).__name__}: {said:.160}")) from error
     _name_axes(proto, traced)
+    of_any_size = {axis for shape in shapes_of(proto).values() for axis in shape}
+    if "batch" not in of_any_size or not (fixed or "length" in of_any_size):
+        raise ArgumentError(_why_not(name, "it computes otherwise for each number of items"))
     proto.graph.name = "regard"
     return proto.SerializeToString()
 
@@ -69,12 +73,11 @@ def shapes_of(proto: Any) -> dict[str, list[int | str]]:
     }
 
 
-def _why_not(name: str, error: Exception) -> str:
-    said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _why_not(name: str, why: str) -> str:
     return (
         f"{name} can't be exported: its network has an operation that depends on more than the shapes of its inputs "
-        f"({type(error).__name__}: {said:.160}). Train it with another network, position, mask or approximation; "
-        "regard train --recipe names them."
+        f"({why}). Train it with another network, position, score, normaliser or approximation; regard train --recipe "
+        "names them."
     )
 
 
@@ -98,19 +101,12 @@ def _name_axes(proto: Any, traced: Traced) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out what the exporter tells its developers."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    levels = _set(loggers, [logging.ERROR] * len(loggers))
+    """Leave out what the exporter tells its developers, such as the whole graph of a network that it can't trace."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        _set(loggers, levels)
-
-
-def _set(loggers: Sequence[logging.Logger], levels: Sequence[int]) -> list[int]:
-    before = [logger.level for logger in loggers]
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
-    return before
+        logging.disable(before)
