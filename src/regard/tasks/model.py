@@ -333,6 +333,10 @@ class Model(Generic[_Given]):
             self.count(tally, source, value)
         return dataclasses.replace(scores, doubt=tally.doubt if tally.doubt.count else None, unlike=self.unlike(tally))
 
+    def evaluate(self, examples: Iterable[Any]) -> Evaluation:
+        """Predict for the sources of examples, and compare with their known targets."""
+        raise NotImplementedError(f"{type(self).__name__} must compare its predictions with targets")
+
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator["Record"]:
         """Predict for each source, and keep what it attended to, in memory that grows linearly with the length.
 

@@ -1,8 +1,6 @@
 """The sum of the vectors of several ids."""
 
-from typing import Any
-
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.compilation.traceable import is_traceable
@@ -28,9 +26,11 @@ class EmbeddingSum(nn.EmbeddingBag):
     def __init__(self, ids: int, width: int):
         super().__init__(ids, width, mode="sum", padding_idx=0)
 
-    def forward(self, input: Int64[Tensor, "row id"], *more: Any) -> Float[Tensor, "row width"]:
-        """The sum for each row."""
+    def forward(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Float[Tensor, "row width"]:
+        """The sum for each row of `input`, (row, id)."""
         if not is_traceable():
-            return super().forward(input, *more)
+            return super().forward(input, offsets, per_sample_weights)
         # Elsewhere the operation is a loop over the rows. This one holds the vectors of all ids.
         return (nn.functional.embedding(input, self.weight) * (input > 0).unsqueeze(-1)).sum(1)

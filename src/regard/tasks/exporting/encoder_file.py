@@ -38,9 +38,10 @@ def _inlined(module: str, seen: set[str]) -> str:
     text = Path(found.origin).read_text(encoding="utf-8")
     lines, parts = text.splitlines(keepends=True), []
     for node in ast.parse(text).body:
-        own = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard.")
+        imported = str(node.module) if isinstance(node, ast.ImportFrom) else ""
+        own = imported.startswith("regard.")
         if own:
-            parts.append(_inlined(str(node.module), seen))
+            parts.append(_inlined(imported, seen))
         listed = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
         heading = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.lineno == 1
         if own or listed or heading:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.extras import require
 from regard.inputs import Batch
@@ -32,7 +32,7 @@ def onnx_session(content: bytes) -> Callable[[Mapping[str, Tensor]], Tensor]:
     return run
 
 
-class OnnxNetwork:
+class OnnxNetwork(nn.Module):
     """In the place of a model's network: its outputs are those of an ONNX file, so that the file can be evaluated.
 
     Args:
@@ -42,8 +42,6 @@ class OnnxNetwork:
         run: the file, as from `onnx_session`.
     """
 
-    training = False
-
     def __init__(
         self,
         network: Any,
@@ -51,14 +49,15 @@ class OnnxNetwork:
         outputs_of: Callable[[Tensor], Tensor],
         run: Callable[[Mapping[str, Tensor]], Tensor],
     ):
-        self._network, self._traced, self._outputs_of, self._run = network, traced, outputs_of, run
-        self.pooling = network.pooling
-        self.parameters, self.modules = network.parameters, network.modules
+        super().__init__()
+        self.network, self.pooling = network, network.pooling
+        self._traced, self._outputs_of, self._run = traced, outputs_of, run
+        self.eval()
 
     def item_numbers(self, batch: Batch) -> Tensor:
         """The outputs for each item; those at padding are meaningless."""
         return self._outputs_of(self._run(self._traced.network.inputs_of(batch)))
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         outputs = self.item_numbers(batch)
         return outputs[batch.real] if self.pooling is None else outputs
