@@ -1,4 +1,4 @@
-"""Models to export: small networks with random weights, of each kind of source, each network, each part of attention."""
+"""Models to export: small networks with random weights, and how far a file is from its model."""
 
 from collections.abc import Sequence
 from typing import Any
