@@ -77,8 +77,8 @@ class Vectors(Source):
     example: ClassVar[str] = "vectors"
     encoding: ClassVar[str] = (
         "Each column is standardised by its mean and spread, and neighbouring vectors are joined to one item; with "
-        "`convolutions`, the shares of fixed convolutions follow. A share counts outputs above a threshold, so rounding may "
-        "change one."
+        "`convolutions`, the shares of fixed convolutions follow. A share counts outputs above a threshold, so "
+        "rounding may change one."
     )
     modalities: ClassVar[Mapping[str, int]] = {"vectors": 3}
     recognised_by: ClassVar[str] = "the content of {data}"
