@@ -244,9 +244,10 @@ def _climb(values: Tensor, threshold: Tensor, done: Tensor, alpha: float) -> tup
 
 
 def _by_sorting(scores: Tensor, alpha: float) -> Tensor:
-    """The weights for alpha 1.5 and 2 without a loop, so that they can be traced: of sorted scores the support is a prefix.
+    """The weights for alpha 1.5 and 2 without a loop, to be traced: the support is a prefix of the sorted scores.
 
-    Source: Peters et al. 2019 (arXiv 1905.05702), algorithm 2; Martins & Astudillo 2016 (arXiv 1602.02068), algorithm 1.
+    Source: Peters et al. 2019 (arXiv 1905.05702), algorithm 2; Martins & Astudillo 2016 (arXiv 1602.02068),
+        algorithm 1.
     """
     # Hidden scores lie far below the others, but are finite: their sums are computed, too.
     values = (alpha - 1) * (scores - scores.amax(-1, keepdim=True)).clamp(min=-1e4)
