@@ -10,6 +10,8 @@ import json
 import os
 import stat
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +23,7 @@ __all__ = [
     "write_bytes",
     "write_json",
     "write_text",
+    "write_together",
 ]
 
 
@@ -108,18 +111,52 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         b'abc'
         >>> folder.cleanup()
     """
-    path = Path(path)
+    write_together({Path(path): content})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write several files: all of them are complete, on the disk and under other names before the first is renamed.
+
+    So a full disk leaves the old files as they are. A kill between two renames may leave some new and some old ones.
+
+    Raises:
+        OSError: as in `write_bytes`; nothing is changed.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> write_together({pathlib.Path(folder.name, name): b"1" for name in ("a", "b")})
+        >>> sorted(path.name for path in pathlib.Path(folder.name).iterdir())
+        ['a', 'b']
+        >>> folder.cleanup()
+    """
+    staged: dict[Path, Path] = {}
     try:
-        _write(path, content)
+        for path, content in contents.items():
+            with _naming(path):
+                staged[path] = _staged(path, content)
+        for path, temporary in staged.items():
+            with _naming(path):
+                os.replace(temporary, path)
+    finally:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let errors name the file that was asked for: they name the temporary one, or none."""
+    try:
+        yield
     except FileExistsError as error:
         # From mkdir: a parent of the path is a file.
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except OSError as error:
-        # The error names the temporary file or none; the requested file is more helpful.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _write(path: Path, content: bytes) -> None:
+def _staged(path: Path, content: bytes) -> Path:
+    """Write the content to a new file in the same folder, and return its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
@@ -131,10 +168,10 @@ def _write(path: Path, content: bytes) -> None:
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    return Path(temporary)
 
 
 def write_text(path: str | Path, content: str) -> None:

@@ -11,6 +11,7 @@ from torch.nn import Parameter
 from torch.overrides import handle_torch_function, has_torch_function
 
 from regard.attention.compilation import custom_operator
+from regard.attention.compilation.traceable import is_traceable
 from regard.attention.engines import ENGINES, dense
 from regard.attention.fast_path import fast_path
 from regard.attention.gradients import autograd, function_transforms
@@ -128,6 +129,8 @@ def attend(
         named: dict[str, Any] = {"score": score, "weights": weights, "mask": mask, "position": position}
         named |= {"dropout": dropout, "seed": seed, "engine": engine, "log_sums": log_sums}
         return handle_torch_function(attend, (query,), query, key, value, **named)
+    if is_traceable():
+        return dense.run(Request.traceable(query, key, value, score, weights, mask, position))
     # While tracing or inside a transform, tensor values are unavailable, so no engine can be chosen yet.
     compiling = custom_operator.is_tracing(query)
     if compiling or ((in_transform() or in_forward_mode()) and engine != "dense"):

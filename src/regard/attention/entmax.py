@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.compilation.traceable import is_traceable
 from regard.attention.gradients.forward_over_forward import refuse_forward_over_forward
 
 __all__ = ["entmax", "entmax_alpha_vjp", "entmax_vjp"]
@@ -44,6 +45,8 @@ def entmax(scores: Tensor, alpha: float | Tensor) -> Tensor:
         >>> entmax(torch.tensor([[1.0, 0.5, -1.0]]), 2.0)
         tensor([[0.7500, 0.2500, 0.0000]])
     """
+    if is_traceable() and isinstance(alpha, float) and alpha in (1.5, 2.0):
+        return _by_sorting(scores, alpha)
     if isinstance(alpha, Tensor):
         rows = torch.broadcast_shapes(scores.shape[:-1], alpha.shape[:-1])
         scores = scores.expand(*rows, scores.shape[-1])
@@ -238,6 +241,27 @@ def _climb(values: Tensor, threshold: Tensor, done: Tensor, alpha: float) -> tup
         climbed = torch.where(low, threshold, climbed)
         newton = torch.where(low, step, newton)
         threshold = torch.where(done, threshold, following)
+
+
+def _by_sorting(scores: Tensor, alpha: float) -> Tensor:
+    """The weights for alpha 1.5 and 2 without a loop, to be traced: the support is a prefix of the sorted scores.
+
+    Source: Peters et al. 2019 (arXiv 1905.05702), algorithm 2; Martins & Astudillo 2016 (arXiv 1602.02068),
+        algorithm 1.
+    """
+    # Hidden scores lie far below the others, but are finite: their sums are computed, too.
+    values = (alpha - 1) * (scores - scores.amax(-1, keepdim=True)).clamp(min=-1e4)
+    ordered = values.sort(dim=-1, descending=True).values
+    count = torch.arange(1, values.shape[-1] + 1, device=values.device).to(values)
+    mean = ordered.cumsum(-1) / count
+    if alpha == 2.0:
+        thresholds = mean - 1 / count
+    else:
+        spread = ordered.square().cumsum(-1) - count * mean.square()
+        thresholds = mean - ((1 - spread) / count).clamp(min=0.0).sqrt()
+    support = (thresholds <= ordered).sum(-1, keepdim=True)
+    above = (values - thresholds.gather(-1, support - 1)).clamp(min=0.0)
+    return above if alpha == 2.0 else above.square()
 
 
 def _by_bracket(scores: Tensor, alpha: float | Tensor, weights: Tensor) -> None:

@@ -41,7 +41,7 @@ class PositionalEncoding(nn.Module):
         check_count("width", width, "the size of the vectors")
         self.width = width
 
-    def encode(self, length: int) -> Float[Tensor, "length width"]:
+    def encode(self, length: int | torch.SymInt) -> Float[Tensor, "length width"]:
         """The vectors of the first `length` positions."""
         raise NotImplementedError(f"{type(self).__name__} must define encode(length)")
 
@@ -66,7 +66,7 @@ class Sinusoidal(PositionalEncoding):
 
     inductive, data_driven = True, False
 
-    def encode(self, length: int) -> Float[Tensor, "length width"]:
+    def encode(self, length: int | torch.SymInt) -> Float[Tensor, "length width"]:
         # In float64 on the CPU: some devices lack it, and in float32 a position of a million is off by a radian.
         return self.at(torch.arange(length, dtype=torch.float64, device="cpu"))
 
@@ -103,7 +103,7 @@ class Learned(PositionalEncoding):
         self.table = nn.Parameter(torch.empty(length, width))
         nn.init.normal_(self.table, std=0.02)
 
-    def encode(self, length: int) -> Float[Tensor, "length width"]:
+    def encode(self, length: int | torch.SymInt) -> Float[Tensor, "length width"]:
         if length > len(self.table):
             raise ArgumentError(
                 f"`vectors` must be at most {len(self.table)} long, as many positions as were learned, "
@@ -141,7 +141,7 @@ class Recurrent(PositionalEncoding):
         self.start = nn.Parameter(torch.zeros(layers, width))
         self._sinusoidal = Sinusoidal(width)
 
-    def encode(self, length: int) -> Float[Tensor, "length width"]:
+    def encode(self, length: int | torch.SymInt) -> Float[Tensor, "length width"]:
         if not length:
             return self.start[:1, : self.width][:0]
         return self.rnn(self._sinusoidal.encode(length).to(self.start), self.start)[0]
@@ -189,7 +189,7 @@ class Flow(PositionalEncoding):
         # Small, so that a network starts nearly as it would without positions (section 4.4).
         nn.init.normal_(self.start, std=0.02)
 
-    def encode(self, length: int) -> Float[Tensor, "length width"]:
+    def encode(self, length: int | torch.SymInt) -> Float[Tensor, "length width"]:
         if length < 2:
             return self.start.unsqueeze(0)[:length]
         library = require("torchdiffeq", extra="flow")

@@ -137,6 +137,19 @@ class Request:
             parts = _with_log_sums(parts, log_sums)
         return cls(query, key, value, parts, float(dropout), seed, Known({}, form.get("geometry", {}), form))
 
+    @classmethod
+    def traceable(
+        cls, query: Tensor, key: Tensor, value: Tensor, score: Any, weights: Any, mask: Any, position: Any
+    ) -> "Request":
+        """The request of a call without dropout whose tensors have no numbers yet, so that none is checked."""
+        score, weights, position = (
+            part_of(part) if isinstance(part, nn.Module) else part for part in (score, weights, position)
+        )
+        parts = _parts(score, weights, as_mask(mask), position)
+        _check_sizes(query, key, parts)
+        # What is hidden is finite, so a weight of 0 hides it.
+        return cls(query, key, value, parts, 0.0, 0, Known({"finite": True}, {"hides_nothing": True}, {}))
+
     @property
     def expanded(self) -> "Request":
         """The request with as many heads of key and value as of query, each repeated for the heads that share it."""

@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from regard.attention.compilation.traceable import is_traceable
 from regard.attention.formulas import PRODUCTS, Formula, Given
 from regard.attention.precision import wide_dtype
 from regard.attention.validation import check_heads, check_number, check_per_head, check_tensor
@@ -169,6 +170,10 @@ class Additive:
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         core, query, key = self.reduce(query, key)
         vector = core.vector.to(query.dtype)
+        if is_traceable():
+            added = query.unsqueeze(-2) + key.unsqueeze(-3)
+            active = torch.tanh(added) if self.activation == "tanh" else nn.functional.leaky_relu(added, self.slope)
+            return (active * vector[..., None, None, :]).sum(-1)
         if self.activation == "leaky_relu":
             return _AdditiveScores.apply(query, key, vector, self.slope)  # pyright: ignore[reportReturnType]
         # tanh(x) = 2 / (1 + exp(-2x)) - 1: the logistic function is ten times as fast, and the rest takes n x d work.

@@ -119,7 +119,7 @@ class Sizes:
     ) -> Index:
         """The pairs at these indices. `tile`: the first row and column, if rows and columns are contiguous."""
         shift = self.shift
-        shift = shift if isinstance(shift, int) else shift[batch]
+        shift = shift[batch] if isinstance(shift, Tensor) else shift
         first_offset = None if tile is None else tile[1] - tile[0] - shift
         queries = self.queries if self.query_lengths is None else self.query_lengths[batch]
         keys = self.keys if self.key_lengths is None else self.key_lengths[batch]

@@ -29,6 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.capped_simplex import capped_simplex, capped_simplex_vjp
+from regard.attention.compilation.traceable import is_traceable
 from regard.attention.entmax import entmax, entmax_alpha_vjp, entmax_vjp
 from regard.attention.formulas import Formula, Given
 from regard.attention.validation import check_count, check_heads, check_number, check_per_head
@@ -466,9 +467,13 @@ class TopK:
         return Softmax().vjp(grad_weights, weights, allowed)
 
     def _largest(self, scores: Tensor) -> Tensor:
-        if scores.shape[-1] <= self.keys:
+        if is_traceable():
+            # Whether there are so many keys isn't known yet.
+            least = torch.nn.functional.pad(scores, (0, self.keys), value=-torch.inf).topk(self.keys).values[..., -1:]
+        elif scores.shape[-1] <= self.keys:
             return torch.ones_like(scores, dtype=torch.bool)
-        least = scores.topk(self.keys, dim=-1).values[..., -1:]
+        else:
+            least = scores.topk(self.keys, dim=-1).values[..., -1:]
         above, equal = scores > least, scores == least
         room = self.keys - above.sum(-1, keepdim=True)
         # NaN compares as False, but must propagate.

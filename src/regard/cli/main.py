@@ -23,6 +23,7 @@ from regard.cli.arguments.usage import as_typed, is_usage_error, usage_sentence
 from regard.cli.check import check
 from regard.cli.compare import compare
 from regard.cli.evaluate import evaluate
+from regard.cli.export import export
 from regard.cli.jury import jury
 from regard.cli.lab import lab
 from regard.cli.models import models
@@ -76,6 +77,7 @@ app.command(cls=Command, short_help="Judge any attention function by its laws.")
 app.command(cls=Command, short_help="List the bundled models, or print a card.")(models)
 app.add_typer(train.app, name="train", short_help="Train a model on your own data.")
 app.command(cls=Command, short_help="Compare a model's predictions with known targets.")(evaluate)
+app.command(cls=Command, short_help="Write a model as an ONNX file, to use elsewhere.")(export)
 app.command("compare", cls=Command, short_help="Find the recipe that is best on your data.")(compare)
 app.command("replace", cls=Command, short_help="Swap one part of a recipe, side by side.")(replace)
 app.command(cls=Command, short_help="Questions on attention, answered by experiment.")(lab)

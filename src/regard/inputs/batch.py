@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Int64, Shaped
 from torch import Tensor
 
+from regard.attention.compilation.traceable import is_traceable
 from regard.attention.parts import map_operands
 from regard.errors import ArgumentError
 
@@ -85,7 +86,7 @@ class Batch:
                 f"`labels` must be int64 of shape {tuple(vectors.shape[:2])}, one for each item of `vectors`, "
                 f"but is {labels.dtype} of shape {tuple(labels.shape)}."
             )
-        relations, square = self.relations, (len(vectors), vectors.shape[1], vectors.shape[1])
+        relations, square = self.relations, (vectors.shape[0], vectors.shape[1], vectors.shape[1])
         if relations is not None and (relations.shape != square or relations.dtype != torch.int64):
             raise ArgumentError(
                 f"`relations` must be int64 of shape {square}, one for each pair of items, "
@@ -98,13 +99,15 @@ class Batch:
                 f"`vectors`, but is {ngrams.dtype} of shape {tuple(ngrams.shape)}."
             )
         whole = self.whole
-        if whole is not None and (whole.dim() != 2 or len(whole) != len(vectors) or not whole.is_floating_point()):
+        if whole is not None and (
+            whole.dim() != 2 or whole.shape[0] != vectors.shape[0] or not whole.is_floating_point()
+        ):
             raise ArgumentError(
                 f"`whole` must be floats of shape ({len(vectors)}, feature), a row for each sequence of `vectors`, "
                 f"but is {whole.dtype} of shape {tuple(whole.shape)}."
             )
         # Reading values would synchronise with a GPU; batches are made on the CPU, so they are checked there.
-        if lengths.device.type == "cpu" and len(lengths):
+        if lengths.device.type == "cpu" and not is_traceable() and len(lengths):
             shortest, longest = int(lengths.min()), int(lengths.max())
             if shortest < 0 or longest > vectors.shape[1]:
                 wrong = shortest if shortest < 0 else longest

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from regard.attention import Lengths
+from regard.attention.compilation.traceable import is_traceable
 from regard.attention.masks import Mask
 from regard.errors import ArgumentError
 
@@ -33,7 +34,7 @@ def real_items(
         raise ArgumentError(
             f"`lengths` must be ({batch},), one for each sequence, but is of shape {tuple(lengths.shape)}."
         )
-    if lengths.device.type == "cpu" and batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
+    if _readable(lengths) and batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
         raise ArgumentError(
             f"`lengths` must lie between 0 and {longest}, how long the sequences are with padding, "
             f"but go from {int(lengths.min())} to {int(lengths.max())}."
@@ -49,9 +50,14 @@ def is_full(items: Shaped[Tensor, "batch length *item"], lengths: Int[Tensor, " 
         (True, False)
     """
     batch, longest = items.shape[:2]
-    if lengths.device.type != "cpu" or lengths.shape != (batch,) or not batch:
+    if not _readable(lengths) or lengths.shape != (batch,) or not batch:
         return False
     return int(lengths.min()) == int(lengths.max()) == longest
+
+
+def _readable(lengths: Tensor) -> bool:
+    """Whether lengths can be read without waiting for a device, and aren't being traced without numbers."""
+    return lengths.device.type == "cpu" and not is_traceable()
 
 
 def padding_mask(

@@ -179,7 +179,7 @@ class AttentionPooling(Pooling):
     def pool(
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width"]:
-        query = self.query.expand(len(vectors), 1, -1)
+        query = self.query.expand(vectors.shape[0], 1, -1)
         return self.attention(query, vectors, mask=Lengths(key=lengths)).squeeze(1)
 
 
@@ -213,7 +213,7 @@ class ClassVector(Pooling):
     def pool(
         self, vectors: Float[Tensor, "batch length width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width"]:
-        own = self.vector.expand(len(vectors), 1, -1)
+        own = self.vector.expand(vectors.shape[0], 1, -1)
         return (own + self.attention(own, vectors, mask=Lengths(key=lengths))).squeeze(1)
 
 

@@ -8,6 +8,9 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.attention.compilation.traceable import is_traceable
+from regard.errors import ArgumentError
+
 __all__ = ["recur"]
 
 
@@ -62,9 +65,8 @@ def _padded(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor
     vectors = vectors.where(real, 0.0)
     reverse = torch.where(position < count, count - 1 - position, position).unsqueeze(2)
     end = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, -1, cells.hidden_size)
-    start = vectors.new_zeros(1, len(vectors), cells.hidden_size)
-    step: Any = getattr(torch, cells.mode.lower())
-    begin = (start, start) if cells.mode == "LSTM" else start
+    start = vectors.new_zeros(1, vectors.shape[0], cells.hidden_size)
+    step = _onnx_states if is_traceable() else _states
     last: list[Tensor] = []
     for layer in range(cells.num_layers):
         both: list[Tensor] = []
@@ -72,10 +74,48 @@ def _padded(cells: nn.RNNBase, vectors: Tensor, lengths: Tensor) -> tuple[Tensor
             names = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if cells.bias else ()))
             weights = [getattr(cells, f"{name}_l{layer}{suffix}") for name in names]
             given = vectors.gather(1, reverse.expand_as(vectors)) if suffix else vectors
-            states = step(given, begin, weights, cells.bias, 1, 0.0, cells.training, False, True)[0]
+            states = step(cells, given, start, weights)
             last.append(states.gather(1, end).squeeze(1))
             both.append(states.gather(1, reverse.expand_as(states)) if suffix else states)
         vectors = torch.cat(both, 2).where(real, 0.0)
         if layer < cells.num_layers - 1:
             vectors = dropout(vectors, cells.dropout, cells.training)
     return vectors, torch.stack(last)
+
+
+def _states(cells: nn.RNNBase, vectors: Tensor, start: Tensor, weights: list[Tensor]) -> Tensor:
+    """The states of one layer in one direction, by PyTorch's own functions."""
+    step: Any = getattr(torch, cells.mode.lower())
+    begin = (start, start) if cells.mode == "LSTM" else start
+    return step(vectors, begin, weights, cells.bias, 1, 0.0, cells.training, False, True)[0]
+
+
+def _onnx_states(cells: nn.RNNBase, vectors: Tensor, start: Tensor, weights: list[Tensor]) -> Tensor:
+    """The same as one operation of ONNX: traced, PyTorch's function is a copy of one step for each vector.
+
+    Source: the operators GRU and LSTM of ONNX (onnx.ai/onnx/operators), whose gates stand in another order.
+    """
+    if cells.mode not in _ONNX_GATES:
+        raise ArgumentError(f"`cells` must be {' or '.join(_ONNX_GATES)} to be exported, but is {cells.mode}.")
+    order, attributes = _ONNX_GATES[cells.mode]
+    read, kept, *biases = (
+        torch.cat([weight.chunk(len(order))[gate] for gate in order]).unsqueeze(0) for weight in weights
+    )
+    bias = torch.cat(biases, 1) if biases else read.new_zeros(1, 2 * read.shape[1])
+    batch, length, _ = vectors.shape
+    # (batch length width) -> (length batch width) -> (length direction batch size), and back.
+    states: Any = torch.onnx.ops.symbolic(
+        cells.mode,
+        (vectors.transpose(0, 1), read, kept, bias),
+        {"hidden_size": cells.hidden_size, **attributes},
+        dtype=vectors.dtype,
+        shape=(length, 1, batch, cells.hidden_size),
+    )
+    return states.squeeze(1).transpose(0, 1)
+
+
+# The order of PyTorch's gates (reset, update, new; input, forget, cell, output) in ONNX, and attributes.
+_ONNX_GATES: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {
+    "GRU": ((1, 0, 2), {"linear_before_reset": 1}),
+    "LSTM": ((0, 3, 1, 2), {}),
+}

@@ -12,6 +12,7 @@ if typing.TYPE_CHECKING:
     from regard.tasks.classifier.model import Classifier
     from regard.tasks.defaults import default_recipe
     from regard.tasks.experiment import Experiment, Trained
+    from regard.tasks.exporting.export import Exported, export_onnx, inputs_of
     from regard.tasks.judging.evaluation import Evaluation, LabelScore
     from regard.tasks.named_recipes import NAMED_RECIPES, RECIPES, NamedRecipe, recipe_for
     from regard.tasks.prediction import Prediction
@@ -34,6 +35,7 @@ __all__ = [
     "Classifier",
     "Evaluation",
     "Experiment",
+    "Exported",
     "GeneratedText",
     "LabelScore",
     "NamedRecipe",
@@ -49,6 +51,8 @@ __all__ = [
     "Trained",
     "bundled",
     "default_recipe",
+    "export_onnx",
+    "inputs_of",
     "load",
     "read_splits",
     "recipe_for",
@@ -61,6 +65,7 @@ lazy.export(
         "classifier.model": "Classifier",
         "defaults": "default_recipe",
         "experiment": "Experiment Trained",
+        "exporting.export": "Exported export_onnx inputs_of",
         "judging.evaluation": "Evaluation LabelScore",
         "named_recipes": "NAMED_RECIPES RECIPES NamedRecipe recipe_for",
         "prediction": "Prediction",

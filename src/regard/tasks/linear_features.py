@@ -91,7 +91,7 @@ class LinearFeatures(LinearPart):
 
 def _whole(batch: Batch) -> Float[Tensor, "batch feature"]:
     """The features of the sources as a whole; none if the batch has none."""
-    return batch.vectors.new_zeros(len(batch), 0) if batch.whole is None else batch.whole
+    return batch.vectors.new_zeros(batch.vectors.shape[0], 0) if batch.whole is None else batch.whole
 
 
 class _Fitted(NamedTuple):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import Batch
+from regard.inputs.text.embedding_sum import EmbeddingSum
 from regard.inputs.text.hashed_ngrams import WORD_COLUMNS
 from regard.tasks.linear_part import JointFeatures, LinearPart, fitted_places, fitted_weights
 from regard.tasks.targets import Target
@@ -49,8 +50,8 @@ class LinearNgrams(LinearPart):
         super().__init__()
         self.rows, self.outputs = rows, outputs
         # A row has the weight for each output, times the idf, and the square of the idf, of which norms are made.
-        self.words = nn.EmbeddingBag(rows, outputs + 1, mode="sum", padding_idx=0)
-        self.characters = nn.EmbeddingBag(rows, outputs + 1, mode="sum", padding_idx=0)
+        self.words = EmbeddingSum(rows, outputs + 1)
+        self.characters = EmbeddingSum(rows, outputs + 1)
         self.bias = nn.Parameter(torch.zeros(outputs))
         for table in (self.words, self.characters):
             nn.init.zeros_(table.weight)

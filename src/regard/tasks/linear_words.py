@@ -12,6 +12,7 @@ from regard.attention import Lengths, NoSelf, Window, attend
 from regard.errors import ArgumentError
 from regard.extras import require
 from regard.inputs import Batch
+from regard.inputs.text.embedding_sum import EmbeddingSum
 from regard.inputs.text.hashed_affixes import TO_EACH_NEIGHBOUR
 from regard.tasks.linear_part import LinearPart, fitted_places, fitted_weights
 from regard.tasks.targets import Target
@@ -54,7 +55,7 @@ class LinearWords(LinearPart):
     def __init__(self, rows: int, outputs: int):
         super().__init__()
         self.rows, self.outputs = rows, outputs
-        self.weights = nn.EmbeddingBag(rows, outputs, mode="sum", padding_idx=0)
+        self.weights = EmbeddingSum(rows, outputs)
         self.bias = nn.Parameter(torch.zeros(outputs))
         nn.init.zeros_(self.weights.weight)
         self.requires_grad_(False)
@@ -71,7 +72,7 @@ class LinearWords(LinearPart):
             [TO_EACH_NEIGHBOUR, TO_EACH_NEIGHBOUR, batch.ngrams.shape[2] - _NEIGHBOURS], 2
         )
         found = self._sums(own) + self.bias
-        equal, lengths = found.new_zeros(len(found), 1, found.shape[1], 1), Lengths(batch.lengths)
+        equal, lengths = found.new_zeros(found.shape[0], 1, found.shape[1], 1), Lengths(batch.lengths)
         for ids, mask in zip(beside, _BESIDE, strict=True):
             added = self._sums(ids)[:, None]
             found = found + attend(equal, equal, added, mask=lengths & mask)[:, 0]

@@ -1,11 +1,12 @@
 """A trained model: a network, the encoder of its sources, and its target."""
 
+import copy
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +15,8 @@ from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
 from regard.inputs import Batch, as_list, detect_script
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
+from regard.tasks.exporting.onnx_session import OnnxNetwork
+from regard.tasks.exporting.traced import Traced
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.measure import Measure
 from regard.tasks.judging.out_of_distribution import Difference, Threshold, saved_thresholds
@@ -222,6 +225,29 @@ class Model(Generic[_Given]):
             numbers = self.network(batch).cpu()
         return numbers.unbind() if self.network.pooling is not None else numbers.split(batch.lengths.tolist())
 
+    def traced(self) -> Traced:
+        """What of the model is exported (`regard.tasks.export_onnx`).
+
+        Raises:
+            ArgumentError: a model of this kind can't be exported.
+        """
+        per_item = ("length",) if self.network.pooling is None else ()
+        name, axis, meaning, shown = self.target.exported  # pyright: ignore[reportAttributeAccessIssue]
+        labels = self.target.labels or self.target.questions  # pyright: ignore[reportAttributeAccessIssue]
+        values = self.target.values  # pyright: ignore[reportAttributeAccessIssue]
+        return Traced(self.network, values, name, ("batch", *per_item, axis), meaning, labels, shown)
+
+    def with_outputs(self, traced: Traced, run: Callable[[Mapping[str, Tensor]], Tensor]) -> Self:
+        """The model with the outputs of an exported file in the place of those of its network, to be evaluated.
+
+        Args:
+            traced: what was exported.
+            run: the output of the file for tensors by name.
+        """
+        found = copy.copy(self)
+        found.network = OnnxNetwork(self.network, traced, self.target.outputs_of, run)  # pyright: ignore
+        return found
+
     def answer_of(self, names: Sequence[str], numbers: Tensor | None) -> Any:
         """The prediction for a source, given the names of its items and the outputs; None for an empty source."""
         raise NotImplementedError(f"{type(self).__name__} must decode its outputs")
@@ -306,6 +332,10 @@ class Model(Generic[_Given]):
             value = None if numbers is None else self.answer_of([""] * len(numbers), numbers)
             self.count(tally, source, value)
         return dataclasses.replace(scores, doubt=tally.doubt if tally.doubt.count else None, unlike=self.unlike(tally))
+
+    def evaluate(self, examples: Iterable[Any]) -> Evaluation:
+        """Predict for the sources of examples, and compare with their known targets."""
+        raise NotImplementedError(f"{type(self).__name__} must compare its predictions with targets")
 
     def look(self, sources: Iterable[Any], *, longest: int | None = None) -> Iterator["Record"]:
         """Predict for each source, and keep what it attended to, in memory that grows linearly with the length.

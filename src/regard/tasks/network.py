@@ -1,6 +1,6 @@
 """The networks of recipes with their embeddings; for taggers and classifiers with a linear output, or several."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,13 +13,23 @@ from regard.modules import CopyHead
 from regard.modules.dropout import Dropout
 from regard.modules.pooling import POOLINGS, Pooling
 from regard.special_ids import END, PADDING
+from regard.tasks.exporting.traced import TracedNetwork, batch_of
 from regard.tasks.linear_part import LinearPart
 from regard.tasks.recipe import Recipe
 
 __all__ = ["Ensemble", "SourceNetwork", "encoder_decoder", "source_network"]
 
 
-class SourceNetwork(nn.Module):
+class _ItemsOrWhole(TracedNetwork):
+    """What networks with outputs for each item, or for the whole of a source, share when they are exported."""
+
+    def outputs_for(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        network: Any = self
+        batch = batch_of(tensors)
+        return network.item_numbers(batch) if network.pooling is None else network(batch)
+
+
+class SourceNetwork(nn.Module, _ItemsOrWhole):
     """Maps a batch of sources to outputs for each source, or for each of their items.
 
     Args:
@@ -171,7 +181,7 @@ def _no_whole(recipe: Recipe) -> str:
     )
 
 
-class Ensemble(nn.Module):
+class Ensemble(nn.Module, _ItemsOrWhole):
     """The mean of the outputs of several networks of one recipe.
 
     The members make different errors, so the error of the mean is smaller than the mean of their errors.

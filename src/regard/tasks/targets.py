@@ -41,8 +41,11 @@ class Target(SavedTarget, ABC):
         chance: the score of guessing, if that is the same whatever the targets are; else None.
         labels: the labels of which one is predicted, in the order of the outputs; empty for other kinds.
         questions: the questions that are answered with yes or no, likewise.
+        exported: of `values` in an exported file: their name, the name of their last axis, what they are, and Python
+            that makes a prediction of one row of them (`Traced`).
     """
 
+    exported: ClassVar[tuple[str, str, str, str]]
     measure: ClassVar[Measure]
     chance: ClassVar[float | None] = None
 
@@ -147,6 +150,10 @@ class Target(SavedTarget, ABC):
         """The outputs (target, output) as probabilities, or as numbers in the unit of the targets."""
 
     @abstractmethod
+    def outputs_of(self, values: Tensor) -> Tensor:
+        """Outputs that have these values: the inverse of `values`, up to what makes no difference."""
+
+    @abstractmethod
     def decode(self, given: Tensor) -> list[Any]:
         """Decode (target, output) outputs to predictions: a label with its probability, a dict, or a number."""
 
@@ -207,6 +214,12 @@ class Label(Target):
     temperature: float = 1.0
 
     kind: ClassVar[str] = "label"
+    exported: ClassVar[tuple[str, str, str, str]] = (
+        "probabilities",
+        "label",
+        "the probability of each label, in the order of `labels`; they sum up to 1",
+        "labels[row.argmax(-1)], row.max(-1)",
+    )
     measure: ClassVar[Measure] = ACCURACY
 
     @property
@@ -291,6 +304,9 @@ class Label(Target):
     def values(self, given: Float[Tensor, "target label"]) -> Float[Tensor, "target label"]:
         return (given / self.temperature).softmax(-1)
 
+    def outputs_of(self, values: Float[Tensor, "target label"]) -> Float[Tensor, "target label"]:
+        return values.clamp(min=torch.finfo(values.dtype).tiny).log() * self.temperature
+
     def decode(self, given: Float[Tensor, "target label"]) -> list[tuple[str, float]]:
         best = self.values(given).max(-1)
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -363,6 +379,12 @@ class MultiLabel(Target):
     temperature: float = 1.0
 
     kind: ClassVar[str] = "several"
+    exported: ClassVar[tuple[str, str, str, str]] = (
+        "probabilities",
+        "question",
+        "the probability of yes to each question, in the order of `labels`",
+        "dict(zip(labels, row.T))",
+    )
     measure: ClassVar[Measure] = Measure("mean ROC-AUC")
     chance: ClassVar[float | None] = 0.5
 
@@ -451,6 +473,9 @@ class MultiLabel(Target):
     def values(self, given: Float[Tensor, "target question"]) -> Float[Tensor, "target question"]:
         return (given / self.temperature).sigmoid()
 
+    def outputs_of(self, values: Float[Tensor, "target question"]) -> Float[Tensor, "target question"]:
+        return torch.logit(values, eps=torch.finfo(values.dtype).eps) * self.temperature
+
     def decode(self, given: Float[Tensor, "target question"]) -> list[dict[str, float]]:
         return [dict(zip(self.names, row, strict=True)) for row in self.values(given).tolist()]
 
@@ -512,6 +537,12 @@ class Regression(Target):
     spread: float
 
     kind: ClassVar[str] = "number"
+    exported: ClassVar[tuple[str, str, str, str]] = (
+        "numbers",
+        "number",
+        "the number, in the unit of the training targets",
+        "row[..., 0]",
+    )
     measure: ClassVar[Measure] = Measure("RMSE", falls=True)
 
     def __post_init__(self) -> None:
@@ -569,6 +600,9 @@ class Regression(Target):
 
     def values(self, given: Float[Tensor, "target 1"]) -> Float[Tensor, "target 1"]:
         return given.double() * self.spread + self.mean
+
+    def outputs_of(self, values: Float[Tensor, "target 1"]) -> Float[Tensor, "target 1"]:
+        return ((values - self.mean) / self.spread).float()
 
     def decode(self, given: Float[Tensor, "target 1"]) -> list[float]:
         return self.values(given)[:, 0].tolist()

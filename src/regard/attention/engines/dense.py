@@ -93,7 +93,7 @@ def _scores_and_empty_rows(request: Request, rows: Tensor | None) -> tuple[Tenso
     query, key = _wide(request.query).flatten(0, 1), _wide(request.key).flatten(0, 1)
     query = query if rows is None else query[:, rows]
     at = _pairs(request, rows)
-    shape = (len(query), query.shape[1], key.shape[1])
+    shape = (query.shape[0], query.shape[1], key.shape[1])
     if 0 in shape:
         of_nothing = query.new_zeros(shape)
         return of_nothing, of_nothing.bool(), query.new_ones(*shape[:2], 1, dtype=torch.bool)

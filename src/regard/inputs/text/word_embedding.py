@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.errors import ArgumentError
+from regard.inputs.text.embedding_sum import EmbeddingSum
 from regard.inputs.text.word_encoder import UNKNOWN, WordEncoder
 
 __all__ = ["WordEmbedding"]
@@ -86,7 +87,7 @@ class WordEmbedding(nn.Module):
         self.tables = nn.ModuleDict()
         for kind, (ids, size, count) in sizes.items():
             if size and count:
-                table = nn.EmbeddingBag(ids, size, mode="sum", padding_idx=0)
+                table = EmbeddingSum(ids, size)
                 with torch.no_grad():
                     table.weight.normal_(0, 1 / usual[kind])
                     table.weight[0] = 0

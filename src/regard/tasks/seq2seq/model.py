@@ -3,13 +3,18 @@
 import dataclasses
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
 
 from regard.errors import ArgumentError, OutOfVocabulary, UnreliablePrediction
 from regard.inputs import as_list
+from regard.modules import Generated
 from regard.modules.seq2seq.seq2seq import Seq2Seq
+from regard.special_ids import PADDING
 from regard.tasks.examples import Pair, as_pairs
+from regard.tasks.exporting.traced import Traced
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.measure import Measure
 from regard.tasks.model import Model, check_sources
@@ -19,6 +24,7 @@ from regard.tasks.seq2seq.evaluation import evaluate_texts
 from regard.tasks.seq2seq.generation import GeneratedText, Search, generated, text_of
 from regard.tasks.seq2seq.measures import TEXT_MEASURES
 from regard.tasks.seq2seq.target import TextTarget
+from regard.tasks.seq2seq.traced import CTCNetwork
 
 if TYPE_CHECKING:
     import regard.inspection
@@ -60,6 +66,36 @@ class Seq2SeqModel(Model[TextTarget]):
     @property
     def measure(self) -> Measure:
         return TEXT_MEASURES[self.recipe.task.measure].measure
+
+    def traced(self) -> Traced:
+        """The encoder with the CTC head, whose best path is a text; the decoder writes step by step, and stays behind.
+
+        Raises:
+            ArgumentError: it has no CTC head.
+        """
+        if self.network.spelling is None:
+            raise ArgumentError(
+                f"{self.name} can't be exported: its decoder writes a text step by step, and an ONNX file holds one "
+                "step of a computation. A recogniser with a CTC head can be: set `task.monotonic` of its recipe to 0.3."
+            )
+        vocabulary = self.target.vocabulary
+        return Traced(
+            CTCNetwork(self.network),
+            lambda outputs: outputs.log_softmax(-1),
+            "log_probabilities",
+            ("batch", "length", "id"),
+            "the logarithm of the probability of each id at each item (CTC). Greedy decoding: take the most probable "
+            "id of each of the `lengths` items, merge equal neighbours, and leave out id 0, the blank",
+            tuple(vocabulary.decode([number]) for number in range(vocabulary.size)),
+            '"".join(labels[now] for last, now in zip([0, *row.argmax(-1)], row.argmax(-1)) if now not in (last, 0))',
+            "The decoder and its beam search are left out: the text is that of the CTC head alone, which is a little "
+            "worse than that of both together.",
+        )
+
+    def with_outputs(self, traced: Traced, run: Callable[[Mapping[str, Tensor]], Tensor]) -> "Seq2SeqModel":
+        found = _Recogniser(self.network, self.encoder, self.target, self.recipe, about=self.about, name=self.name)
+        found.traced_as, found.run = traced, run
+        return found
 
     def read(self, source: Any, longest: int | None = None) -> Any:
         """Read a source, as `Model.read` does.
@@ -158,6 +194,26 @@ class Seq2SeqModel(Model[TextTarget]):
         evaluation = evaluate_texts(self.recipe.task, texts, right, thorough=True)
         evaluation = dataclasses.replace(evaluation, empty=said.count(None), seconds=seconds)
         return self._with_set(evaluation, [source for source, _ in pairs])
+
+
+class _Recogniser(Seq2SeqModel):
+    """A model that writes the best path of the CTC head of an exported file, to be evaluated."""
+
+    traced_as: Traced
+    run: Callable[[Mapping[str, Tensor]], Tensor]
+
+    def write(self, sources: Iterable[Any], **settings: Any) -> list[GeneratedText | None]:
+        found: list[GeneratedText | None] = []
+        for source in sources:
+            item = self.read(source)
+            if not len(item):
+                found.append(None)
+                continue
+            batch = self.recipe.input.batch(self.encoder, [item])
+            best = self.run(self.traced_as.network.inputs_of(batch))[0].argmax(-1).unique_consecutive().tolist()
+            ids = tuple(each for each in best if each != PADDING)
+            found.append(text_of(Generated(ids, 0.0, True), self.target))
+        return found
 
 
 def check_texts(pairs: Sequence[Pair], argument: str) -> None:

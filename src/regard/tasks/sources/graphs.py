@@ -73,6 +73,11 @@ _APART_WORDS: Mapping[str, Any] = {**_APART, "input": {"feature_dropout": 0.5}}
 
 
 class _GraphSource(Source):
+    encoding: ClassVar[str] = (
+        "The inputs are those that regard computes: save them where regard is installed, by "
+        "regard.tasks.inputs_of(model, sources)."
+    )
+
     edges: bool
     reach: int
     node_dropout: float
@@ -119,6 +124,20 @@ class _GraphSource(Source):
     def _masked(self, graph: Graph) -> Graph:
         """The graph with the edges of its mask, if there is one: nodes attend to themselves, too."""
         return graph.with_loops() if self.edges else graph
+
+    def random_items(self, encoder: Any, lengths: Sequence[int]) -> "list[_Encoded]":
+        draws = torch.Generator().manual_seed(0)
+        size = self._described(encoder) if self.linear or self.whole_size(encoder) else 0
+        found = []
+        for length in lengths:
+            # A ring, and an edge to a node that is drawn.
+            nodes = torch.arange(length)
+            others = torch.randint(length, (length,), generator=draws)
+            edges = torch.cat([torch.stack([nodes, nodes.roll(1)]), torch.stack([others, nodes])], dim=1)
+            graph = Graph(torch.randn(length, encoder.width, generator=draws), edges.unique(dim=1))
+            whole = torch.randint(2, (size,), generator=draws, dtype=torch.uint8) if size else None
+            found.append(self._encoded(graph, whole, "source"))
+        return found
 
     def embedding(self, encoder: Any, width: int) -> nn.Module:
         return VectorEmbedding(

@@ -78,6 +78,10 @@ class Pictures(Source):
     shorten: ClassVar[str] = "Scale it down first, or train a model whose input has a `height` and a `width`."
     example: ClassVar[str] = '"picture.png"'
     limits: ClassVar[str] = "It knows pictures like those of its data: as large, as well centred, as light or as dark."
+    encoding: ClassVar[str] = (
+        "A picture has the height and width of the encoder; its pixels, from -1 to 1, are cut into patches row by row, "
+        "and the waves of the place of each patch follow."
+    )
     modalities: ClassVar[Mapping[str, int]] = {"picture": 3}
     recognised_by: ClassVar[str] = "the endings of the file names"
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -214,6 +218,19 @@ class Pictures(Source):
             Statistic("darkness", -mean, 1, light, of_set=lights, shown=lambda rate: percent(-rate)),
         )
 
+    def random_items(self, encoder: PictureVectors, lengths: Sequence[int]) -> list[Float[Tensor, "item width"]]:
+        draws = torch.Generator().manual_seed(0)
+        channels = CHANNELS[self.channels]
+        sizes = [(self.height, self.width) if self.height else (self.patch, self.patch * each) for each in lengths]
+        return [self.item(encoder, torch.rand(*size, channels, generator=draws)) for size in sizes]
+
+    def encoder_file(self, encoder: PictureVectors) -> str:
+        return "pictures"
+
+    def numpy_example(self, encoder: PictureVectors) -> str:
+        height, width = (self.height, self.width) if self.height else (self.patch, 2 * self.patch)
+        return f"np.zeros(({height}, {width}, {CHANNELS[self.channels]}), np.uint8)"
+
     def embedding(self, encoder: PictureVectors, width: int) -> nn.Module:
         size, side = encoder.width + 4 * self.waves, self.patch
         augmentation = PictureAugmentation(self.shift, self.zoom, self.turn, self.invert)
@@ -323,8 +340,8 @@ class PictureEmbedding(VectorEmbedding):
         """Join patches to pictures."""
         rows, columns, high, wide, channels = self.shape
         # (b (rows columns) (high wide c)) -> (b c (rows high) (columns wide))
-        split = levels.reshape(len(levels), rows, columns, high, wide, channels)
-        return split.permute(0, 5, 1, 3, 2, 4).reshape(len(levels), channels, rows * high, columns * wide)
+        split = levels.reshape(levels.shape[0], rows, columns, high, wide, channels)
+        return split.permute(0, 5, 1, 3, 2, 4).reshape(levels.shape[0], channels, rows * high, columns * wide)
 
     def changed(
         self, pictures: Float[Tensor, "batch channel height width"]

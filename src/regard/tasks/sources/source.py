@@ -75,6 +75,8 @@ class Source(Settings):
     """What sources have in common that must not be separated by a split; None: their text, as in `split_by_source`."""
     updates: ClassVar[int] = 2000
     """The number of updates that a default recipe aims at. If there are few examples, it takes more epochs."""
+    encoding: ClassVar[str] = "The inputs must be those that regard computes."
+    """For exported models: what it takes to encode a source elsewhere, in a sentence or two."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """The settings of a default recipe that differ from those of `Recipe`."""
 
@@ -179,6 +181,22 @@ class Source(Settings):
     def batch(self, encoder: Any, items: Sequence[Any]) -> Batch:
         """Make a batch of sources that `item` or `training_item` encoded."""
         return Batch.pad(items)
+
+    def random_items(self, encoder: Any, lengths: Sequence[int]) -> list[Any]:
+        """Encoded sources of these numbers of items with random content, the same each time.
+
+        An exporter traces the network with them, and checks what it has made. A kind whose sources all have one number
+        of items has that number.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must make items to export models")
+
+    def encoder_file(self, encoder: Any) -> str | None:
+        """The module of `tasks.exporting.encoders` that encodes such sources without PyTorch; None if there is none."""
+        return None
+
+    def numpy_example(self, encoder: Any) -> str | None:
+        """A source that `encoder_file` encodes, as Python, for the usage of exported models; None: a text."""
+        return None
 
     def embedding(self, encoder: Any, width: int) -> nn.Module:
         """The module that maps the vectors of a batch to vectors of this width."""

@@ -183,6 +183,10 @@ class Speech(Source):
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = '"recording.wav"'
     limits: ClassVar[str] = "It knows the voices, the words and the microphones of its data, and no others."
+    encoding: ClassVar[str] = (
+        "A recording is one channel at the sampling rate of `frames`; each frame of 25 ms, every 10 ms, becomes the "
+        "logarithms of the power in mel bands, which are standardised, and neighbouring frames are joined to one item."
+    )
     modalities: ClassVar[Mapping[str, int]] = {"sound": 3}
     recognised_by: ClassVar[str] = "the endings of the file names"
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -292,6 +296,17 @@ class Speech(Source):
     def _together(self, frames: Float[Tensor, "frame feature"]) -> Float[Tensor, "item width"]:
         missing = -len(frames) % self.together
         return nn.functional.pad(frames, (0, 0, 0, missing)).reshape(-1, self.together * frames.shape[1])
+
+    def random_items(self, encoder: SpeechEncoder, lengths: Sequence[int]) -> list[Float[Tensor, "item width"]]:
+        draws = torch.Generator().manual_seed(0)
+        samples = (torch.rand(length * self.together * self.rate // 100, generator=draws) - 0.5 for length in lengths)
+        return [self.item(encoder, Sound(each[None], self.rate)) for each in samples]
+
+    def encoder_file(self, encoder: SpeechEncoder) -> str | None:
+        return None if encoder.frames.features == "mfcc" else "speech"
+
+    def numpy_example(self, encoder: SpeechEncoder) -> str:
+        return f"np.zeros({encoder.frames.rate}, np.float32)"
 
     def embedding(self, encoder: SpeechEncoder, width: int) -> nn.Module:
         return SpeechEmbedding(

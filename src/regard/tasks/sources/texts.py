@@ -44,6 +44,11 @@ class Texts(Source):
     is_text: ClassVar[bool] = True
     example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = "It knows the languages and the subjects of its data."
+    encoding: ClassVar[str] = (
+        "A text becomes the ids of its pieces, from 3 on for subwords and bytes, from 4 on for characters and words. A "
+        "subword vocabulary is the tokenizer.json of the library tokenizers, which JavaScript has as @huggingface/"
+        "tokenizers; 3 is added to its ids."
+    )
     modalities: ClassVar[Mapping[str, int]] = {"text": 2, "molecule": 2}
 
     vocabulary: str = one_of("subwords", *VOCABULARIES)
@@ -85,6 +90,13 @@ class Texts(Source):
 
     def known_text(self, encoder: Vocabulary) -> str:
         return encoder.decode(range(END + 1, encoder.size))
+
+    def random_items(self, encoder: Vocabulary, lengths: Sequence[int]) -> list[Int64[Tensor, "piece 1"]]:
+        draws = torch.Generator().manual_seed(0)
+        return [torch.randint(END + 1, encoder.size, (length, 1), generator=draws) for length in lengths]
+
+    def encoder_file(self, encoder: Vocabulary) -> str:
+        return "pieces"
 
     def embedding(self, encoder: Vocabulary, width: int) -> nn.Module:
         return PieceEmbedding(encoder.size, width, self.piece_dropout)

@@ -75,6 +75,11 @@ class Vectors(Source):
     vectors: ClassVar[str] = "its rows, standardised, or parts of several rows"
     argument: ClassVar[str] = "file"
     example: ClassVar[str] = "vectors"
+    encoding: ClassVar[str] = (
+        "Each column is standardised by its mean and spread, and neighbouring vectors are joined to one item; with "
+        "`convolutions`, the shares of fixed convolutions follow. A share counts outputs above a threshold, so "
+        "rounding may change one."
+    )
     modalities: ClassVar[Mapping[str, int]] = {"vectors": 3}
     recognised_by: ClassVar[str] = "the content of {data}"
 
@@ -109,6 +114,19 @@ class Vectors(Source):
         if not self.linear:
             return Batch.pad([getattr(item, "vectors", item) for item in items])
         return replace(Batch.pad([item.vectors for item in items]), whole=torch.stack([item.whole for item in items]))
+
+    def random_items(self, encoder: Standardise | VectorEncoder, lengths: Sequence[int]) -> "list[Tensor | _Described]":
+        width = _standard(encoder).width
+        means, spreads = torch.tensor(_standard(encoder).means), torch.tensor(_standard(encoder).spreads)
+        draws = torch.Generator().manual_seed(0)
+        series = (torch.randn(length * self.together, width, generator=draws) for length in lengths)
+        return [self.item(encoder, means + spreads * each) for each in series]
+
+    def encoder_file(self, encoder: Standardise | VectorEncoder) -> str:
+        return "vectors"
+
+    def numpy_example(self, encoder: Standardise | VectorEncoder) -> str:
+        return f"np.zeros(({8 * self.together}, {_standard(encoder).width}), np.float32)"
 
     def embedding(self, encoder: Standardise | VectorEncoder, width: int) -> nn.Module:
         return VectorEmbedding(self._size(encoder), width, item_dropout=self.item_dropout)

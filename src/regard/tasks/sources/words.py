@@ -1,5 +1,6 @@
 """Sentences, split into words: the features of each word, and their embedding."""
 
+import random
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -80,6 +81,10 @@ class Words(WordSource):
     kind: ClassVar[str] = "words"
     vectors: ClassVar[str] = "a learned vector for each of a word's features"
     limits: ClassVar[str] = "It knows one language and one kind of annotation. How the text is cut into words matters."
+    encoding: ClassVar[str] = (
+        "A word has an id if it is in the vocabulary; its affixes, n-grams and shape are hashed by crc32. The Python "
+        "file does it, with the splitting of texts into words."
+    )
     modalities: ClassVar[Mapping[str, int]] = {"text": 3, "molecule": 1}
 
     cut: str = one_of("words", *CUTS)
@@ -135,6 +140,14 @@ class Words(WordSource):
         if not self.linear:
             return batch
         return replace(batch, ngrams=self.ngrams(items))
+
+    def random_items(self, encoder: WordEncoder, lengths: Sequence[int]) -> list[Sequence[str]]:
+        draws = random.Random(0)
+        known = [*encoder.vocabulary[:1000], "Unheard-of", "x1", "a"]
+        return [[draws.choice(known) for _ in range(length)] for length in lengths]
+
+    def encoder_file(self, encoder: WordEncoder) -> str:
+        return "words"
 
     def ngrams(self, items: Sequence[Sequence[str]]) -> Tensor:
         """The ids of the n-grams or affixes of each word, (text, word, id), for the linear part."""

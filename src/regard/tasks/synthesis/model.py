@@ -10,6 +10,7 @@ import torch
 from regard.errors import ArgumentError
 from regard.inputs import Sound, as_list
 from regard.modules import FrameSeq2Seq, GeneratedFrames, generate_frames
+from regard.tasks.exporting.traced import Traced
 from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.intervals import interval_of_sums
 from regard.tasks.judging.measure import Measure
@@ -66,6 +67,12 @@ class Synthesizer(Model[SpeechTarget]):
     @classmethod
     def read_target(cls, saved: Any) -> SpeechTarget:
         return SpeechTarget.from_json(saved)
+
+    def traced(self) -> Traced:
+        raise ArgumentError(
+            f"{self.name} can't be exported: it makes a sound step by step, and an ONNX file holds one step of a "
+            "computation. regard serve and Model.say use it where regard is installed."
+        )
 
     @classmethod
     def new_network(cls, recipe: Recipe, encoder: Any, target: SpeechTarget) -> FrameSeq2Seq:
