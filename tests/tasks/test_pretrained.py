@@ -1,6 +1,7 @@
 """Fine-tuned bases: against transformers itself, in each way of tuning, saved and loaded, seen, and what is refused."""
 
 import json
+import runpy
 import shutil
 from itertools import chain, pairwise
 
@@ -354,3 +355,35 @@ def test_the_card_names_the_base(base, tmp_path):
     assert "trained from scratch" not in card
     assert model.encoder.about["sha256"] in card
     assert str(tmp_path) not in (tmp_path / "model/config.json").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("task", ["classifier", "tagger"])
+def test_an_exported_base_says_what_it_said(base, kind, task, tmp_path, monkeypatch):
+    onnxruntime = pytest.importorskip("onnxruntime", reason="comes with the extra onnx")
+    pytest.importorskip("onnxscript", reason="comes with the extra onnx")
+    from regard.tasks import export_onnx
+
+    model = trained(base(kind), task, FEELINGS if task == "classifier" else tags())
+    sources = TEXTS if task == "classifier" else WORDS
+    exported = export_onnx(model, tmp_path / "model.onnx")
+    # With the encoder that stands beside the file alone.
+    encode = runpy.run_path(str(tmp_path / "model.py"))["encode"]
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    description = json.loads((tmp_path / "model.json").read_text())
+    labels = description["labels"]
+    for together in ([sources[0]], sources[1:], sources):
+        inputs = encode(description, together)
+        assert inputs.keys() == {each.name for each in session.get_inputs()}
+        (found,) = session.run(None, inputs)
+        for row, source in zip(found, together, strict=True):
+            if task == "classifier":
+                ((label, share),) = model.classify([source])
+                assert labels[int(row.argmax())] == label
+                assert float(row.max()) == pytest.approx(share, abs=1e-5)
+            else:
+                (wanted,) = model.tag([source])
+                own = row[: len(source)]
+                assert [labels[place] for place in own.argmax(-1)] == [each.label for each in wanted]
+                assert own.max(-1).tolist() == pytest.approx([each.score for each in wanted], abs=1e-5)
+    assert exported.description["file"]["largest_difference"] < 1e-4

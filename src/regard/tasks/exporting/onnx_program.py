@@ -58,8 +58,8 @@ def onnx_program(traced: Traced, tensors: Mapping[str, Tensor], name: str, *, fi
         said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
         raise ArgumentError(_why_not(name, f"{type(error).__name__}: {said:.160}")) from error
     _name_axes(proto, traced)
-    of_any_size = {axis for shape in shapes_of(proto).values() for axis in shape}
-    if "batch" not in of_any_size or not (fixed or "length" in of_any_size):
+    of_any_size = {axis for shape in shapes_of(proto).values() for axis in shape if isinstance(axis, str)}
+    if "batch" not in of_any_size or not (fixed or len(of_any_size) > 1):
         raise ArgumentError(_why_not(name, "it computes otherwise for each number of items"))
     proto.graph.name = "regard"
     return proto.SerializeToString()

@@ -1,13 +1,14 @@
 """A fine-tuned base as a network: a model of transformers', on batches of words or pieces."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.inputs import Batch
+from regard.tasks.exporting.traced import TracedNetwork
 from regard.tasks.pretrained.tuning import Tuning, merge_adapters, prepare, rate_factors
 from regard.tasks.training.optimizer import multiplies_bfloat16
 
@@ -58,7 +59,7 @@ def pieces_of(vectors: Int64[Tensor, "text item piece"], prefix: Tensor, suffix:
     return Pieces(input_ids, mask.long(), len(prefix) + counts.cumsum(1) - counts)
 
 
-class PretrainedNetwork(nn.Module):
+class PretrainedNetwork(nn.Module, TracedNetwork):
     """A model of transformers' with an output layer of its own, as the network of a tagger or a classifier.
 
     Its tensors have the names that transformers gives them, so that a saved folder loads there, too. In training it
@@ -74,6 +75,19 @@ class PretrainedNetwork(nn.Module):
     Raises:
         ArgumentError, MissingExtraError: as in `prepare`.
     """
+
+    input_axes: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "input_ids": ("batch", "pieces"),
+        "attention_mask": ("batch", "pieces"),
+        "first": ("batch", "length"),
+        "lengths": ("batch",),
+    }
+    input_meanings: ClassVar[Mapping[str, str]] = {
+        "input_ids": "the ids of the pieces of each text, with special tokens, filled up with that of padding",
+        "attention_mask": "1 for each piece, 0 at padding",
+        "first": "the place of the first piece of each word, filled up with zeros",
+        "lengths": "the number of words of each sentence, 1 or more",
+    }
 
     linear = None
     prefix: Tensor
@@ -112,15 +126,14 @@ class PretrainedNetwork(nn.Module):
     def item_numbers(self, batch: Batch) -> Float[Tensor, "text item output"]:
         """The outputs for each item; those at padding are meaningless."""
         pieces = self.pieces(batch)
-        outputs = self._outputs(pieces)
-        places = pieces.first.clamp(max=outputs.shape[1] - 1)
-        return outputs.gather(1, places[..., None].expand(-1, -1, outputs.shape[-1]))
+        return _at(self._outputs(pieces.input_ids, pieces.attention_mask), pieces.first)
 
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
         if self.pooling is None:
             return self.item_numbers(batch)[batch.real]
-        return self._outputs(self.pieces(batch))
+        pieces = self.pieces(batch)
+        return self._outputs(pieces.input_ids, pieces.attention_mask)
 
     def features(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs: where the output layer begins is not the same in every architecture."""
@@ -158,12 +171,33 @@ class PretrainedNetwork(nn.Module):
             "label2id": {name: place for place, name in called.items()},
         }
 
-    def _outputs(self, pieces: Pieces) -> Tensor:
-        device = pieces.input_ids.device
+    def inputs_of(self, batch: Batch) -> dict[str, Tensor]:
+        pieces = self.pieces(batch)
+        found = {"input_ids": pieces.input_ids, "attention_mask": pieces.attention_mask}
+        if self.pooling is not None:
+            return found
+        return {**found, "first": pieces.first * batch.real, "lengths": batch.lengths}
+
+    def outputs_for(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        outputs = self._outputs(tensors["input_ids"], tensors["attention_mask"])
+        if self.pooling is not None:
+            return outputs
+        first = tensors["first"]
+        real = torch.arange(first.shape[1], device=first.device) < tensors["lengths"][:, None]
+        return _at(outputs, first) * real[..., None]
+
+    def _outputs(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        device = input_ids.device
         fast = self.training and multiplies_bfloat16(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=fast):
-            found = self.network(input_ids=pieces.input_ids, attention_mask=pieces.attention_mask)
+            found = self.network(input_ids=input_ids, attention_mask=attention_mask)
         return found.logits.float()
+
+
+def _at(outputs: Float[Tensor, "text piece output"], first: Int64[Tensor, "text item"]) -> Tensor:
+    """The outputs of the first piece of each item; meaningless at padding."""
+    places = first.clamp(max=outputs.shape[1] - 1)
+    return outputs.gather(1, places[..., None].expand(-1, -1, outputs.shape[-1]))
 
 
 def _without_holder(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

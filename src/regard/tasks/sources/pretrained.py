@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Pretrained", "PretrainedEncoder"]
 
 _KEYS = ("base", "config", "tokenizer")
+_TOLD = ("most_pieces", "padding")  # for programs that read an export; they follow from the rest
 _MOST_PIECES = 512
 
 
@@ -71,7 +72,9 @@ class PretrainedEncoder:
 
     def to_json(self) -> dict[str, Any]:
         """The encoder as a JSON object."""
-        return {"base": dict(self.about), "config": dict(self.config), "tokenizer": self.tokenizer.to_json()}
+        told = {"most_pieces": self.most_pieces, "padding": self.padding}
+        held = {"base": dict(self.about), "config": dict(self.config), "tokenizer": self.tokenizer.to_json()}
+        return {**held, **told}
 
     @classmethod
     def from_json(cls, saved: Any) -> "PretrainedEncoder":
@@ -80,7 +83,7 @@ class PretrainedEncoder:
         Raises:
             ArgumentError: something is missing or invalid.
         """
-        held = checked_names("reader", saved, _KEYS)
+        held = checked_names("reader", saved, (*_KEYS, *_TOLD), required=_KEYS)
         for name in ("base", "config"):
             if not isinstance(held[name], dict):
                 raise ArgumentError(f"`{name}` must be a JSON object, but is {held[name]!r:.60}. Save it again.")
@@ -131,6 +134,11 @@ class Pretrained(Source):
         "learning_rate": 1e-4,
         "schedule": "linear",
     }
+
+    encoding: ClassVar[str] = (
+        "The tokenizer in `encoder.tokenizer` is one of the library tokenizers, which JavaScript reads, too. Special "
+        "tokens stand around each text."
+    )
 
     base: str = text()
     tuned: str = one_of("all", *TUNED)
@@ -219,6 +227,18 @@ class Pretrained(Source):
                 # 0 is no piece.
                 row[place, : len(pieces)] = torch.tensor(pieces) + 1
         return Batch(vectors, lengths)
+
+    def random_items(self, encoder: PretrainedEncoder, lengths: Sequence[int]) -> list[list[list[int]]]:
+        draws, most = torch.Generator().manual_seed(0), encoder.config.get("vocab_size", 2)
+
+        def word() -> list[int]:
+            count = int(torch.randint(1, 3, (), generator=draws))
+            return torch.randint(0, most, (count,), generator=draws).tolist()
+
+        return [[word() for _ in range(length)] for length in lengths]
+
+    def encoder_file(self, encoder: PretrainedEncoder) -> str:
+        return "pretrained"
 
     def names(self, encoder: PretrainedEncoder, source: str | Sequence[str]) -> list[str]:
         if not isinstance(source, str):
