@@ -71,8 +71,8 @@ def write_model(
             f"`folder` must be new, empty or a model, but {folder} holds something else ({others[0]}). Name another."
         )
     rounded = {name: round_weights(tensor, name) for name, tensor in tensors.items()}
-    # Other programs ask for what the tensors are.
-    content = safetensors.torch.save(rounded, metadata={"format": "pt"})
+    # transformers asks whose tensors they are.
+    content = safetensors.torch.save(rounded, metadata={"format": "pt"} if beside else None)
     described = {"format": FORMAT, **description, _DIGEST: hashlib.sha256(content).hexdigest()}
     described[_OWN_DIGEST] = _digest(described)
     write_folder(
