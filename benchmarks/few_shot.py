@@ -82,7 +82,7 @@ def main(vectors: str, *names: str) -> None:
     table = StaticTable.read(vectors)
     for name in names or ("sst2",):
         splits = read_splits(name, "classifier")
-        train, dev = ([(each.source, each.target) for each in split] for split in (splits.train, splits.dev))
+        train, dev = ([(each.source, each.target) for each in split] for split in (splits.train, splits.dev or ()))
         print(f"\n{name}\n{'a class':>8}{'tf-idf':>9}{'mean vector':>13}{'fitted head':>13}")
         for count in COUNTS:
             few = [sample(train, count, seed) for seed in SEEDS]

@@ -20,6 +20,7 @@ PARTS = {
     "convolution": {"kernel": 3},
     "recurrent": {},
     "bidirectional": {"cell": "lstm"},
+    "identity": {},
 }
 LENGTHS = [7, 3, 0, 1]
 
@@ -108,7 +109,7 @@ class TestEveryNetwork:
 
     def test_gradients_reach_every_parameter(self, name):
         network = make(name)
-        (network(vectors(), torch.tensor(LENGTHS)) * vectors(1)).sum().backward()
+        (network(vectors().requires_grad_(), torch.tensor(LENGTHS)) * vectors(1)).sum().backward()
         assert [key for key, p in network.named_parameters() if p.grad is None or not p.grad.any()] == []
 
     def test_the_residual_path_has_nothing_in_it(self, name):
@@ -134,7 +135,8 @@ class TestEveryNetwork:
 
     def test_dropout_acts_in_training_only(self, name):
         network, x, lengths = make(name, dropout=0.5), vectors(), torch.tensor(LENGTHS)
-        assert not torch.equal(network(x, lengths), network(x, lengths))
+        # Without layers nothing is dropped.
+        assert torch.equal(network(x, lengths), network(x, lengths)) == (name == "identity")
         network.eval()
         assert torch.equal(network(x, lengths), network(x, lengths))
 
@@ -175,6 +177,7 @@ class TestWhatEachSees:
         ("name", "parts", "expected"),
         [
             ("connected", {}, range(5, 6)),
+            ("identity", {}, range(5, 6)),
             ("window", {"before": 3, "after": 1}, range(2, 7)),
             ("window", {"before": 0, "after": 0}, range(5, 6)),
             ("convolution", {"kernel": 3}, range(3, 8)),
@@ -209,7 +212,7 @@ class TestWhatEachSees:
         sentence = torch.stack([i, saw, a, saw]).unsqueeze(0)
         for name in NETWORKS:
             output = make(name)(sentence, torch.tensor([4]))[0]
-            assert torch.allclose(output[1], output[3]) == (name == "connected"), name
+            assert torch.allclose(output[1], output[3]) == (name in ("connected", "identity")), name
 
 
 class TestByHand:

@@ -173,7 +173,7 @@ class TestHead:
 
 class TestDefaults:
     def test_few_examples_have_a_fitted_head_and_many_a_network(self, glove):
-        few, many = (default_recipe(reviews(count), vectors=glove) for count in (2 * FEW - 2, 2 * FEW))
+        few, many = (default_recipe(reviews(count), vectors=glove) for count in (2 * FEW, 2 * FEW + 2))
         assert (few.input.kind, few.head, few.network, few.width, few.epochs) == ("static", "fitted", "identity", 3, 1)
         assert (many.input.kind, many.head, many.input.path) == ("static", "trained", str(glove))
 

@@ -123,7 +123,7 @@ class IdentityNetwork(Network):
 
     Args:
         width: the size of the vectors.
-        layers, hidden, dropout: ignored, as it has no layers.
+        layers, hidden, dropout: have no effect.
 
     Source: Iyyer et al. 2015 (ACL P15-1162), section 2: a mean of vectors and a linear layer, the neural bag of words.
 
@@ -134,6 +134,7 @@ class IdentityNetwork(Network):
     """
 
     def __init__(self, width: int, layers: int = 0, *, hidden: int = 0, dropout: float = 0.0):
+        _checked(layers)
         super().__init__(width, [], hidden=hidden)
         self.norm = nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -171,6 +171,7 @@ def _with_spelling(network: "modules.Seq2Seq", architecture: Transformer | Atten
 _FIXED: Fixed = {
     "members": (1, "is one network"),
     "consistency": (0, "predicts sequences"),
+    "head": ("trained", "predicts sequences"),
     "residual": (True, "has a decoder with residual connections"),
 }
 
