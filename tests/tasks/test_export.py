@@ -254,7 +254,8 @@ def test_file_of_each_kind_of_source(kind, tmp_path):
     assert largest_gap(made, (tmp_path / "model.onnx").read_bytes(), sources, [1, 2]) < 1e-5
 
 
-REFUSED = tuple(APPROXIMATIONS)
+REFUSED = (*APPROXIMATIONS, "position recurrent", "mask bigbird", "weights budget")
+"""What computes by numbers that aren't known before the file runs."""
 FILES = PARTS | {
     "gru": {"network": "recurrent"},
     "lstm": {"network": "bidirectional", "cell": "lstm", "task": "tagger"},
@@ -264,19 +265,23 @@ FILES = PARTS | {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_file_of_each_part(name, tmp_path):
-    model = made(**FILES[name])
-    export_onnx(model, tmp_path / "model.onnx")
-    assert largest_gap(model, (tmp_path / "model.onnx").read_bytes(), SENTENCES, [1, 3]) < 1e-5
+    check_file(made(**FILES[name]), name, tmp_path / "model.onnx")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", APPROXIMATIONS)
-def test_approximations_are_exact_or_refused(name, tmp_path):
+def test_approximations_are_refused(name, tmp_path):
     shared = "shared_query_key" if APPROXIMATIONS[name].shared_query_key else "usual"
     model = made(approximation=name, position="sinusoidal", max_length=16, projections=shared)
+    check_file(model, name, tmp_path / "model.onnx")
+
+
+def check_file(model, name, path):
+    """Export a model, and compare the file with it; or see that it is refused in a sentence."""
     if name in REFUSED:
         with pytest.raises((ArgumentError, ModelError), match="can't be exported"):
-            export_onnx(model, tmp_path / "model.onnx")
+            export_onnx(model, path)
+        assert not path.exists()
         return
-    export_onnx(model, tmp_path / "model.onnx")
-    assert largest_gap(model, (tmp_path / "model.onnx").read_bytes(), SENTENCES, [1, 3]) < 1e-4
+    export_onnx(model, path)
+    assert largest_gap(model, path.read_bytes(), SENTENCES, [1, 3]) < 1e-5

@@ -114,7 +114,7 @@ def _page(exported: Any) -> Any:
 
     description = exported.description
     file, cost = description["file"], description["int8"]
-    rows = tuple((path.name, f"{path.stat().st_size / 1e6:.2f} MB") for path in exported.files)
+    rows = tuple((path.name, f"{path.stat().st_size / 1e3:,.0f} kB") for path in exported.files)
     blocks: list[Any] = [Table(("file", "size"), rows, ("left", "right"))]
     exact = f"{file['largest_difference']:.1g}"
     said = (
