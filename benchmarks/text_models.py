@@ -8,6 +8,7 @@ by the library model2vec. A size is "all", a number of examples, or a number of 
 The ways:
 
     base        `regard train --base BASE`, the default recipe
+    static      `regard train --vectors`, likewise, with the static vectors of BASE
     tf-idf      words and pairs of words by tf-idf, with logistic regression (scikit-learn); for a tagger the most
                 frequent label of a word
     model2vec   the mean of static vectors, with logistic regression; for a tagger those of a word and its neighbours
@@ -88,12 +89,12 @@ class Way:
 
 class Base(Way):
     def __init__(self, base: Path):
-        self.base = base
+        self.begin = {"base": base}
 
     def fit(self, task: str, train: Sequence[Any], seed: int) -> None:
         own = set(random.Random(seed + 1).sample(range(len(train)), max(1, len(train) // 10)))
         splits = Splits(*([each for at, each in enumerate(train) if (at in own) is dev] for dev in (False, True)))
-        recipe = default_recipe(splits.train, task=task, base=self.base)
+        recipe = default_recipe(splits.train, task=task, **self.begin)
         recipe = type(recipe).from_json({**recipe.to_json(), "seed": seed})
         self.model = Experiment(recipe, splits).run(baseline=False, progress="lines").model
 
@@ -106,6 +107,13 @@ class Base(Way):
         with tempfile.TemporaryDirectory() as place:
             folder = self.model.save(Path(place) / "model")
             return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+
+
+class Static(Base):
+    def __init__(self, base: Path):
+        self.place = tempfile.TemporaryDirectory()
+        distilled(base).save_pretrained(self.place.name)
+        self.begin = {"vectors": self.place.name}
 
 
 class TfIdf(Way):
@@ -190,7 +198,12 @@ def _coefficients(model: Any) -> Any:
     return getattr(model, "best_estimator_", model).coef_
 
 
-WAYS: dict[str, Callable[[Path], Way]] = {"base": Base, "tf-idf": lambda _: TfIdf(), "model2vec": Model2Vec}
+WAYS: dict[str, Callable[[Path], Way]] = {
+    "base": Base,
+    "static": Static,
+    "tf-idf": lambda _: TfIdf(),
+    "model2vec": Model2Vec,
+}
 
 
 def run(name: str, size: str, way: str, seed: int, base: Path, *, final: bool) -> dict[str, Any]:
