@@ -101,7 +101,8 @@ class Base(Way):
     def predict(self, sources: Sequence[Any]) -> list[Any]:
         if self.model.task.per_item:
             return [[word.label for word in words] for words in self.model.tag(sources)]
-        return [label for label, _ in self.model.classify(sources)]
+        # An empty text has no answer.
+        return [None if answer is None else answer[0] for answer in self.model.classify(sources)]
 
     def megabytes(self) -> float:
         with tempfile.TemporaryDirectory() as place:
@@ -209,7 +210,7 @@ WAYS: dict[str, Callable[[Path], Way]] = {
 def run(name: str, size: str, way: str, seed: int, base: Path, *, final: bool) -> dict[str, Any]:
     """Train on a set in one way, and judge it."""
     held = HELD[name]
-    train = as_pairs(chosen(held.read("train"), size, seed))
+    train = [pair for pair in as_pairs(chosen(held.read("train"), size, seed)) if pair[1] is not None]
     judges = as_pairs(held.read("test" if final else "dev"))
     made = WAYS[way](base)
     torch.manual_seed(seed)

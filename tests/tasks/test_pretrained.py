@@ -276,6 +276,10 @@ def test_weights_of_words_are_those_of_their_pieces(base):
 def test_default_recipes_of_a_base(base):
     few = default_recipe(list(zip(TEXTS * 5, FEELINGS * 5, strict=True)), base=base("bert"))
     assert (few.task.kind, few.input.kind, few.network) == ("classifier", "pretrained", "pretrained")
+    # A dev of two texts can't tell which epoch is best.
+    assert few.keep_epoch == few.epochs == 40
+    some = default_recipe(list(zip(TEXTS * 30, FEELINGS * 30, strict=True)), base=base("bert"))
+    assert (some.keep_epoch, some.epochs) == (None, 15)
     many = default_recipe(list(zip(TEXTS * 20_000, FEELINGS * 20_000, strict=True)), base=base("bert"))
     assert many.epochs < few.epochs
     assert default_recipe(list(zip(WORDS, tags(), strict=True)), base=base("bert")).task.kind == "tagger"

@@ -29,6 +29,7 @@ __all__ = ["Pretrained", "PretrainedEncoder"]
 _KEYS = ("base", "config", "tokenizer")
 _TOLD = ("most_pieces", "padding")  # for programs that read an export; they follow from the rest
 _MOST_PIECES = 512
+_FEW, _FEW_EPOCHS = 100, 40  # of fewer texts, dev can't tell which epoch is best
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,12 @@ class Pretrained(Source):
     def suits(cls, source: Any) -> int:
         # Never the default: it needs a base.
         return 1 if isinstance(source, str | list | tuple) else 0
+
+    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str) -> Mapping[str, Any]:
+        # With 16 examples of each of two classes, the last of 40 epochs was right in 67 % of dev, the best of 40 by
+        # three examples in 65 %, and the best of 15 in 60 % (means of three samples).
+        few = len(pairs) < _FEW and isinstance(pairs[0][1], str)
+        return {"epochs": _FEW_EPOCHS, "keep_epoch": _FEW_EPOCHS} if few else {}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> PretrainedEncoder:
         return _read(self.base, words=not isinstance(next(iter(sources), ""), str))
