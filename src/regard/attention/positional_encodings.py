@@ -68,7 +68,8 @@ class Sinusoidal(PositionalEncoding):
 
     def encode(self, length: int | torch.SymInt) -> Float[Tensor, "length width"]:
         # In float64 on the CPU: some devices lack it, and in float32 a position of a million is off by a radian.
-        return self.at(torch.arange(length, dtype=torch.float64, device="cpu"))
+        places = torch.arange(length, dtype=torch.float64, device="cpu")  # pyright: ignore  # traced, it is symbolic
+        return self.at(places)
 
     def at(self, positions: Float[Tensor, "*position"]) -> Float[Tensor, "*position width"]:
         """The vectors of any positions, which needn't be integers.
@@ -195,7 +196,7 @@ class Flow(PositionalEncoding):
         library = require("torchdiffeq", extra="flow")
         solve = library.odeint_adjoint if self.adjoint else library.odeint
         # Time is measured in positions, not in intervals: integers, which the steps hit exactly.
-        positions = torch.arange(length, device=self.start.device).to(self.start)
+        positions = torch.arange(length, device=self.start.device).to(self.start)  # pyright: ignore  # as above
         return solve(self.force, self.start, positions, method=self.method, options={"grid_constructor": self._grid})
 
     def _grid(self, force: nn.Module, start: Tensor, positions: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ class GridPositions(PositionalEncoding):
         for each in (self.rows, self.columns):
             nn.init.normal_(each)
 
-    def encode(self, length: int) -> Float[Tensor, "length width"]:
+    def encode(self, length: int | torch.SymInt) -> Float[Tensor, "length width"]:
         rows, columns = len(self.rows), len(self.columns)
         if length != rows * columns:
             raise ArgumentError(f"`vectors` must be {rows} x {columns} = {rows * columns}, but are {length}.")

@@ -177,6 +177,7 @@ def _changed_data(before: Any, now: Mapping[str, str]) -> list[str]:
     """Name the data that changed; the digests themselves would tell a reader nothing."""
     known_digests = before if isinstance(before, dict) else {}
     texts = {"examples": "the training examples are not those", "dev": "the dev examples are not those"}
+    texts["base"] = "the weights of the base are not those"
     texts |= {key: f"the file {key.partition('/')[2]!r} of the vectors is not the one" for key in now if "/" in key}
     return [
         f"{texts.get(key, f'the auxiliary labels {key!r} are not those')} it began with"

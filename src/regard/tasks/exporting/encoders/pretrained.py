@@ -13,14 +13,14 @@ def encode(description: dict[str, Any], sources: Sequence[str | Sequence[str]]) 
     from tokenizers import Tokenizer
 
     saved, names = description["encoder"], {each["name"] for each in description["inputs"]}
-    tokenizer = Tokenizer.from_str(saved["tokenizer"]["tokenizer.json"])
+    tokenizer: Any = Tokenizer.from_str(saved["tokenizer"]["tokenizer.json"])
     tokenizer.no_truncation()
     tokenizer.no_padding()
     special = tokenizer.encode("a").special_tokens_mask
     before, after = special.index(0), special[::-1].index(0)
     around = tokenizer.encode("a").ids
     prefix, suffix = around[:before], around[len(around) - after :]
-    most = min(saved["most_pieces"], description["source"]["longest"] or saved["most_pieces"])
+    most: int = min(saved["most_pieces"], description["source"]["longest"] or saved["most_pieces"])
     unknown = getattr(tokenizer.model, "unk_token", None)
     stand_in = tokenizer.token_to_id(unknown) if unknown else (suffix or prefix or [0])[-1]
     rows, firsts = [], []
