@@ -183,7 +183,10 @@ def distilled(base: Path) -> Any:
     """The static vectors that model2vec makes of a base."""
     from model2vec.distill import distill
 
-    return distill(str(base), device="cpu")
+    found = distill(str(base), device="cpu")
+    # The library saves the memory of an array that is transposed as if it weren't.
+    found.embedding = np.ascontiguousarray(found.embedding)
+    return found
 
 
 def _regression(examples: int) -> Any:
