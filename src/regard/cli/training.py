@@ -82,6 +82,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         "as --input says": source,
         "as --vectors says": options.vectors,
         "as --recipe says": recipe,
+        "as --base says": options.base,
         "as the run in --out": resume,
     }
     because = next((reason for reason, given in reasons.items() if given), None)

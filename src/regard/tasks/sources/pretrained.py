@@ -215,7 +215,8 @@ class Pretrained(Source):
         pieces = len(encoder.tokenizer.encode(text))
         said = f"its {counted(len(text), 'character')} fall into {counted(pieces, 'piece')}"
         of_set = "their characters fall into {} pieces each"
-        return (Statistic("pieces", pieces, len(text), said, of_set=of_set, shown="{:.2f}".format),)
+        # A short text of one rare word says little.
+        return (Statistic("pieces", pieces, len(text), said, 20, of_set=of_set, shown="{:.2f}".format),)
 
     def unknown_pieces(self, encoder: PretrainedEncoder, source: str) -> list[str]:
         return [word for word, own in self._unknown(encoder, source.split()) if own]
