@@ -18,7 +18,8 @@ NAME is one of
 - `notes: NUMBER LANGUAGE`, the table of a lecture note, of docs/note_tables.py,
 - `kinds: NAME`, a table of the kinds of tasks or of sources, of docs/kind_tables.py,
 - `tasks: NAME`, a table of what the recipes score, of docs/task_tables.py; `defaults`, what a first training scores
-  beside the simple baseline, of docs/default_tables.py,
+  beside the simple baseline, of docs/default_tables.py; `text-models`, bases and static vectors beside linear models,
+  of docs/text_model_tables.py,
 - `arena`, the variants for long sequences, of docs/arena_tables.py,
 - `claims: table` and `claims: sections`, the lab's questions with their answers, of docs/claim_tables.py,
 - `part: NAME`, what a part's docstrings say, with its picture; `engines: NAME`, which engine takes it.
@@ -51,6 +52,7 @@ import kind_tables
 import note_tables
 import part_tables
 import task_tables
+import text_model_tables
 from lecture_figures import PICTURES as LECTURE_PICTURES
 from part_pictures import PICTURES as PART_PICTURES
 
@@ -142,6 +144,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "kinds": kind_tables.table,
     "tasks": task_tables.table,
     "defaults": lambda _: default_tables.table(),
+    "text-models": lambda _: text_model_tables.table(),
     "calibration": lambda _: task_tables.calibration(),
     "arena": lambda _: arena_tables.table(),
     "claims": lambda which: {"table": claim_tables.table, "sections": claim_tables.sections}[which](),

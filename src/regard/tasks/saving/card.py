@@ -1,7 +1,7 @@
 """The model card: README.md of a model's folder, written from model.json alone."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -46,7 +46,14 @@ def model_card(name: str, model: Mapping[str, Any]) -> str:
         "It is meant for learning, for looking at attention, and for sources like those it was trained on.",
         *_data(about.get("data", {})),
         *_origin(origin),
-        *_scores(name, model, about.get("scores", {}), about.get("test_reads"), about.get("baseline", {})),
+        *_scores(
+            name,
+            model,
+            about.get("scores", {}),
+            about.get("test_reads"),
+            about.get("baseline", {}),
+            about.get("compared", ()),
+        ),
         *_training(model, about.get("training", {})),
         "## Limits",
         *(f"**Warning:** {each}" for each in about.get("warnings", ())),
@@ -156,7 +163,12 @@ _DATA = (("name", "name"), ("title", "title"), ("licence", "licence"), ("source"
 
 
 def _scores(
-    name: str, model: Mapping[str, Any], scores: Mapping[str, Any], reads: int | None, baseline: Mapping[str, Any]
+    name: str,
+    model: Mapping[str, Any],
+    scores: Mapping[str, Any],
+    reads: int | None,
+    baseline: Mapping[str, Any],
+    compared: Sequence[Mapping[str, Any]],
 ) -> list[str]:
     if not scores:
         return []
@@ -175,7 +187,15 @@ def _scores(
     said = f"{about}Interval: {methods}. {rounded}"
     if reads and "test" in scores:
         said = f"{said} {describe_test_reads(reads)}"
-    return ["## Scores", "\n".join(rows), said, *_baseline(baseline), *_calibration(scores), *_unlike(scores, name)]
+    return [
+        "## Scores",
+        "\n".join(rows),
+        said,
+        *_baseline(baseline),
+        *_compared(compared, scores),
+        *_calibration(scores),
+        *_unlike(scores, name),
+    ]
 
 
 def _baseline(baseline: Mapping[str, Any]) -> list[str]:
@@ -188,6 +208,25 @@ def _baseline(baseline: Mapping[str, Any]) -> list[str]:
         for split, each in baseline["scores"].items()
     )
     return [f"For comparison, the simple baseline, {baseline['name']}, trained on the same examples: {said}."]
+
+
+def _compared(others: Sequence[Mapping[str, Any]], scores: Mapping[str, Any]) -> list[str]:
+    """The accuracy of other models that were trained on the same examples, and whether they are better.
+
+    Example:
+        >>> other = {"name": "a linear model", "split": "test", "score": 0.8}
+        >>> _compared([other], {"test": {"measure": "accuracy", "score": 0.75}})
+        ['For comparison, a linear model, trained on the same examples: 80.00 % on test. It is better than this model.']
+    """
+    found = []
+    for each in others:
+        own = scores[each["split"]]
+        better = "It is better than this model." if each["score"] > own["score"] else "This model is better."
+        said = format_score(own["measure"], each["score"])
+        found.append(
+            f"For comparison, {each['name']}, trained on the same examples: {said} on {each['split']}. {better}"
+        )
+    return found
 
 
 def describe_test_reads(count: int) -> str:
