@@ -148,7 +148,7 @@ def inputs_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
     Example:
         >>> from pathlib import Path
         >>> inputs_of([("a good film", "positive")]), inputs_of([(Path("cat.png"), "cat")])
-        (('words', 'texts', 'molecules', 'static'), ('pictures',))
+        (('words', 'texts', 'molecules', 'static', 'pretrained'), ('pictures',))
     """
     source = pairs[0][0] if pairs else ""
     # If no kind reads them, the kinds for texts are returned: those refuse them, and say what they read.
@@ -160,7 +160,7 @@ def inputs_of_modality(modality: str) -> tuple[str, ...]:
 
     Example:
         >>> inputs_of_modality("text"), inputs_of_modality("molecule")
-        (('words', 'texts', 'static'), ('molecules', 'texts', 'words'))
+        (('words', 'texts', 'static', 'pretrained'), ('molecules', 'texts', 'words'))
     """
     return _by_rank({name: kind.modalities.get(modality, 0) for name, kind in INPUTS.items()})
 
