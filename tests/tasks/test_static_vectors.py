@@ -326,3 +326,29 @@ def test_the_mean_is_that_of_model2vec(tmp_path):
     found = member.eval().features(batch).detach().numpy() / 7**0.5
     assert found == pytest.approx(static.encode(texts), abs=1e-5)
     assert dataclasses.replace(recipe.input).digests.keys() == {"vectors/model.safetensors", "vectors/tokenizer.json"}
+
+
+@pytest.mark.parametrize("task", ["classifier", "tagger"])
+@pytest.mark.parametrize("head", ["fitted", "trained"])
+def test_a_model_with_static_vectors_is_exported(tmp_path, task, head):
+    onnxruntime = pytest.importorskip("onnxruntime", reason="comes with the extra onnx")
+    pytest.importorskip("onnxscript", reason="comes with the extra onnx")
+    from regard.tasks import export_onnx, inputs_of
+
+    path = tmp_path / "vectors.txt"
+    path.write_text("good 2 1\nbad -2 1\nfilm 0 -1\na 0.1 -1\n", encoding="utf-8")
+    sources = [["a", "good", "film"], ["a", "bad", "film"]] * 4
+    targets = [["D", "A", "N"]] * 8 if task == "tagger" else ["good", "bad"] * 4
+    recipe = dataclasses.replace(
+        default_recipe(list(zip(sources, targets, strict=True)), vectors=path), head=head, epochs=1
+    )
+    pairs = list(zip(sources, targets, strict=True))
+    model = regard.train(pairs, pairs, recipe=recipe, progress="none")
+    export_onnx(model, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    given = {each.name for each in session.get_inputs()}
+    inputs = {name: array for name, array in inputs_of(model, sources).items() if name in given}
+    (found,) = session.run(None, inputs)
+    (wanted,) = [value.value for value in model.predict(sources[:1])]
+    best = float(found[0].max(-1)[0] if task == "tagger" else found[0].max())
+    assert best == pytest.approx(wanted[0][2] if task == "tagger" else wanted[1], abs=1e-5)

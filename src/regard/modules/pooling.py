@@ -79,7 +79,8 @@ def equal_attention(
         >>> equal_attention(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([2]))
         tensor([[2.]])
     """
-    equal = vectors.new_zeros(len(vectors), 1, vectors.shape[1], 1)
+    # Not len(vectors), which would fix the size where the call is traced.
+    equal = vectors.new_zeros(vectors.shape[0], 1, vectors.shape[1], 1)
     return attend(equal[:, :, :1], equal, vectors[:, None], mask=Lengths(key=lengths)).flatten(1)
 
 

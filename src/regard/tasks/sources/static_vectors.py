@@ -104,6 +104,11 @@ class StaticVectors(WordSource):
         batch = Batch.pad([torch.nn.functional.pad(item.ids, (0, longest - item.ids.shape[1])) for item in items])
         return replace(batch, ngrams=self.ngrams([item.words for item in items])) if self.linear else batch
 
+    def random_items(self, encoder: StaticEncoder, lengths: Sequence[int]) -> list[StaticItem]:
+        draws = torch.Generator().manual_seed(0)
+        ids = [torch.randint(UNKNOWN, encoder.splitter.size, (length, 2), generator=draws) for length in lengths]
+        return [StaticItem([f"w{int(each)}" for each in own[:, 0]], own) for own in ids]
+
     def ood_statistics(self, encoder: StaticEncoder, source: str | Sequence[str]) -> tuple[Statistic, ...]:
         ids = self.item(encoder, source).ids
         if not len(ids):
