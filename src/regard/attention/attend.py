@@ -129,10 +129,10 @@ def attend(
         named: dict[str, Any] = {"score": score, "weights": weights, "mask": mask, "position": position}
         named |= {"dropout": dropout, "seed": seed, "engine": engine, "log_sums": log_sums}
         return handle_torch_function(attend, (query,), query, key, value, **named)
-    if is_traceable():
-        return dense.run(Request.traceable(query, key, value, score, weights, mask, position))
     # While tracing or inside a transform, tensor values are unavailable, so no engine can be chosen yet.
     compiling = custom_operator.is_tracing(query)
+    if compiling and is_traceable():
+        return dense.run(Request.traceable(query, key, value, score, weights, mask, position))
     if compiling or ((in_transform() or in_forward_mode()) and engine != "dense"):
         later = custom_operator.attend if compiling else function_transforms.attend
         result = later((query, key, value), (score, weights, mask, position), dropout, seed, engine, log_sums)

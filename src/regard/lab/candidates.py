@@ -361,7 +361,7 @@ def _choices(recipe: Recipe) -> dict[str, tuple[str, ...]]:
     networks = recipe.task.architectures
     return {
         # Only one network can't be swapped.
-        **({networks.field: tuple(networks.kinds)} if len(networks.kinds) > 1 else {}),
+        **({networks.field: names} if len(names := networks.replaceable) > 1 else {}),
         "score": tuple(SCORES),
         "weights": tuple(WEIGHTS),
         "position": (*POSITIONS, *INPUT_POSITIONS, "none"),

@@ -413,8 +413,7 @@ class Model(Generic[_Given]):
         tensors = dict(self.network.state_dict())
         if self.seen is not None:
             tensors[SEEN] = self.seen
-        names = self.labels or getattr(self.target, "questions", ())
-        beside = self.recipe.input.files(self.encoder, self.network, names)
+        beside = self.recipe.input.files(self.encoder, self.network, self.target)
         return write_model(folder, tensors, description, model_card(self.name, description), beside)
 
     def _itemised(self, sources: list[Any]) -> list[Any]:

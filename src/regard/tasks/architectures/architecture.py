@@ -182,6 +182,11 @@ class Architectures:
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
     fixed: Fixed = dataclasses.field(default_factory=dict)
 
+    @property
+    def replaceable(self) -> tuple[str, ...]:
+        """The names of those that can stand in each other's place: not one that a kind of source brings."""
+        return tuple(name for name, kind in self.kinds.items() if not kind.of_source)
+
     def read(self, recipe: Any) -> Architecture:
         """The architecture that a recipe describes."""
         values = recipe.flat()

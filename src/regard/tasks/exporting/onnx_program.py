@@ -59,7 +59,7 @@ def onnx_program(traced: Traced, tensors: Mapping[str, Tensor], name: str, *, fi
         raise ArgumentError(_why_not(name, f"{type(error).__name__}: {said:.160}")) from error
     _name_axes(proto, traced)
     of_any_size = {axis for shape in shapes_of(proto).values() for axis in shape if isinstance(axis, str)}
-    if "batch" not in of_any_size or not (fixed or len(of_any_size) > 1):
+    if "batch" not in of_any_size or not (fixed or traced.network.item_axis in of_any_size):
         raise ArgumentError(_why_not(name, "it computes otherwise for each number of items"))
     proto.graph.name = "regard"
     return proto.SerializeToString()

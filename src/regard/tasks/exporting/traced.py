@@ -70,6 +70,8 @@ class TracedNetwork:
 
     input_axes: ClassVar[Mapping[str, tuple[str, ...]]] = BATCH_AXES
     """The names of the axes of each tensor."""
+    item_axis: ClassVar[str] = "length"
+    """The name of the axis along which it reads items."""
     input_meanings: ClassVar[Mapping[str, str]] = MEANINGS
     """What each tensor holds."""
 

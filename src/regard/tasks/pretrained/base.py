@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from regard.errors import ArgumentError
 from regard.extras import quiet_transformers
 from regard.files import looks_like_path, read_regular
@@ -127,19 +129,38 @@ def new_model(config: Mapping[str, Any], head: str, outputs: int, weights: Path 
             if weights is None:
                 return kind.from_config(settings, dtype="float32")
             # A head that the base was trained with for other labels is drawn anew.
-            return kind.from_pretrained(
+            model, told = kind.from_pretrained(
                 weights,
                 config=settings,
                 local_files_only=True,
                 trust_remote_code=False,
                 use_safetensors=True,
                 ignore_mismatched_sizes=True,
+                output_loading_info=True,
                 dtype="float32",
             )
-    except (ValueError, KeyError, OSError, AttributeError, TypeError) as error:
+    except (
+        ValueError,
+        KeyError,
+        OSError,
+        AttributeError,
+        TypeError,
+        ImportError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         where = "the base" if weights is None else str(weights)
         raise ArgumentError(
             f"`base` must be a model for which transformers has {head.replace('AutoModel', '...')}, but {where} "
             f"({config.get('model_type')}) can't be loaded as one: {lines[0][:200]} Choose another base."
         ) from error
+    prefix = f"{model.base_model_prefix}."
+    names = [*told["missing_keys"], *(each[0] for each in told["mismatched_keys"])]
+    lacking = [name for name in names if name.startswith(prefix) and "pooler" not in name]
+    if lacking:
+        raise ArgumentError(
+            f"`base` must hold the weights that its {_CONFIG} describes, but {weights} lacks {len(lacking)} of them, "
+            f"such as {lacking[0]!r}. Save the model again."
+        )
+    return model

@@ -82,6 +82,7 @@ class PretrainedNetwork(nn.Module, TracedNetwork):
         "first": ("batch", "length"),
         "lengths": ("batch",),
     }
+    item_axis: ClassVar[str] = "pieces"
     input_meanings: ClassVar[Mapping[str, str]] = {
         "input_ids": "the ids of the pieces of each text, with special tokens, filled up with that of padding",
         "attention_mask": "1 for each piece, 0 at padding",
@@ -153,17 +154,19 @@ class PretrainedNetwork(nn.Module, TracedNetwork):
         """What the model reads of a batch."""
         return pieces_of(batch.vectors, self.prefix, self.suffix, self.padding)
 
-    def config(self, names: Sequence[str]) -> dict[str, Any]:
+    def config(self, names: Sequence[str], problem: str) -> dict[str, Any]:
         """The configuration of the model, for transformers.
 
         Args:
             names: the names of the outputs; empty for a number.
+            problem: what they are, as transformers calls it.
         """
         held = self.network.config.to_dict()
         held.pop("_name_or_path", None)
         called = dict(enumerate(names or ("number",)))
         return {
             **held,
+            "problem_type": problem,
             "architectures": [type(self.network).__name__],
             # The file has float16.
             "dtype": "float32",

@@ -66,6 +66,9 @@ def write_model(
     recover(folder, FILES)
     # The whole content of the folder will be deleted; model.json alone proves nothing, other programs write one too.
     others = sorted(set(os.listdir(folder)) - set(FILES)) if folder.is_dir() else [folder.name]
+    if folder.is_dir() and (held := os.listdir(folder)) and DESCRIPTION not in held:
+        # What save_pretrained wrote has files of the same names.
+        others = sorted(held)
     if folder.exists() and others:
         raise ArgumentError(
             f"`folder` must be new, empty or a model, but {folder} holds something else ({others[0]}). Name another."

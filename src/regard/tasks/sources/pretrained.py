@@ -298,10 +298,12 @@ class Pretrained(Source):
         tuning = None if encoder.weights is None else self._tuning
         return PretrainedNetwork(model, own.prefix, own.suffix, encoder.padding, per_item=per_item, tuning=tuning)
 
-    def files(self, encoder: PretrainedEncoder, network: Any, names: Sequence[str]) -> Mapping[str, bytes]:
+    def files(self, encoder: PretrainedEncoder, network: Any, target: Any) -> Mapping[str, bytes]:
         found = {name: text.encode() for name, text in encoder.tokenizer.files.items()}
-        config = getattr(network, "config", None)
-        return found if config is None else {**found, "config.json": json.dumps(config(names), indent=2).encode()}
+        names = target.labels or target.questions
+        problem = "single_label" if target.labels else "multi_label" if target.questions else ""
+        problem = f"{problem}_classification" if problem else "regression"
+        return {**found, "config.json": json.dumps(network.config(names, problem), indent=2).encode()}
 
     @property
     def _tuning(self) -> Tuning:

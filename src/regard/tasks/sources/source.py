@@ -296,13 +296,13 @@ class Source(Settings):
         """
         raise NotImplementedError(f"{type(self).__name__} brings no network")
 
-    def files(self, encoder: Any, network: nn.Module, names: Sequence[str]) -> Mapping[str, bytes]:
+    def files(self, encoder: Any, network: nn.Module, target: Any) -> Mapping[str, bytes]:
         """Further files of a saved model's folder, by which other programs read it.
 
         Args:
             encoder: the encoder.
             network: the trained network.
-            names: the names of its outputs; empty for a number.
+            target: the target, which decodes its outputs.
         """
         return {}
 
