@@ -41,6 +41,9 @@ def test_a_base_is_tuned_predicts_and_is_seen(base, table, capsys):
     assert there("good film 3")[0]["label"] == label
     assert main(["see", "mine", "good film", "--effects", "--format", "json"]) == 0
     assert "[CLS]" in capsys.readouterr().out
+    other = ["train", "classifier", "--data", table, "--out", "mine", "--resume", "--base", "other"]
+    assert main(other) != 0
+    assert "`--base` must be" in capsys.readouterr().err
     # A finished run isn't trained further.
     assert main(["train", "classifier", "--data", table, "--out", "mine", "--resume", "--progress", "none"]) == 0
     assert len(Path("mine/log.jsonl").read_text(encoding="utf-8").splitlines()) == 40

@@ -10,11 +10,11 @@ _SIZES = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 2, "
 
 
 def make_base(folder: Path, kind: str, **more) -> Path:
-    """Write a base of this kind: "bert", "distilbert", "roberta" or "gpt2"."""
+    """Write a base of this kind, a name in `KINDS`."""
     import transformers
 
     torch.manual_seed(5)
-    tokenizer, config = {"bert": _bert, "distilbert": _distilbert, "roberta": _roberta, "gpt2": _gpt2}[kind](**more)
+    tokenizer, config = KINDS[kind](**more)
     transformers.AutoModel.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -94,3 +94,31 @@ def _gpt2(**more):
     return tokenizer, transformers.GPT2Config(
         vocab_size=made.get_vocab_size(), eos_token_id=0, initializer_range=0.3, **sizes | more
     )
+
+
+def _albert(**more):
+    import transformers
+
+    tokenizer, size = _word_pieces()
+    return tokenizer, transformers.AlbertConfig(
+        vocab_size=size, embedding_size=8, max_position_embeddings=32, initializer_range=0.3, **_SIZES | more
+    )
+
+
+def _mpnet(**more):
+    import transformers
+
+    tokenizer, size = _word_pieces()
+    return tokenizer, transformers.MPNetConfig(
+        vocab_size=size, max_position_embeddings=34, pad_token_id=0, initializer_range=0.3, **_SIZES | more
+    )
+
+
+KINDS = {
+    "albert": _albert,
+    "bert": _bert,
+    "distilbert": _distilbert,
+    "gpt2": _gpt2,
+    "mpnet": _mpnet,
+    "roberta": _roberta,
+}

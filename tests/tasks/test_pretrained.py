@@ -1,11 +1,13 @@
 """Fine-tuned bases: against transformers itself, in each way of tuning, saved and loaded, seen, and what is refused."""
 
+import dataclasses
 import json
 import runpy
 import shutil
 from itertools import chain, pairwise
 
 import pytest
+import safetensors.torch
 import torch
 
 import regard
@@ -300,8 +302,9 @@ def test_long_texts_are_cut_and_long_sentences_refused(base):
         source.item(encoder, ["a"] * 31)
 
 
-def test_positions_of_roberta_begin_after_padding(base):
-    model = trained(base("roberta"), "classifier", FEELINGS)
+@pytest.mark.parametrize("kind", ["roberta", "mpnet"])
+def test_positions_of_some_bases_begin_after_padding(base, kind):
+    model = trained(base(kind), "classifier", FEELINGS)
     item = model.recipe.input.item(model.encoder, " ".join(TEXTS * 20))
     assert len(item) == model.encoder.most_pieces == 30
     assert model.numbers([item])[0].isfinite().all()
@@ -339,6 +342,7 @@ def test_recipes_that_do_not_fit_are_refused(base):
     for fields, match in (
         ({"network": "attention"}, "`network` must be 'pretrained' for a classifier of pretrained"),
         ({"members": 2}, "`members` must be 1 for a base"),
+        ({"optimizer": "muon"}, "`optimizer` must be 'adamw' for a base"),
         ({"mask": "causal"}, "`mask` must be 'none'"),
         ({"task": {"kind": "classifier", "auxiliary": {"x": 1.0}}}, "`task.auxiliary`"),
         ({"input": "words"}, "`network` must be one of regard's for words"),
@@ -391,3 +395,83 @@ def test_an_exported_base_says_what_it_said(base, kind, task, tmp_path, monkeypa
                 assert [labels[place] for place in own.argmax(-1)] == [each.label for each in wanted]
                 assert own.max(-1).tolist() == pytest.approx([each.score for each in wanted], abs=1e-5)
     assert exported.description["file"]["largest_difference"] < 1e-4
+
+
+def test_layers_that_are_shared_have_one_rate(base):
+    model = trained(base("albert"), "classifier", FEELINGS, input={"head_rate": 3.0})
+    assert len(model.classify(TEXTS)) == 4
+    held = new_model(read_config(base("albert")), "AutoModelForSequenceClassification", 2, base("albert"))
+    factors = PretrainedNetwork(held, [2], [3], 0, per_item=False, tuning=Tuning(head_rate=3.0)).rate_factors()
+    assert factors["network.classifier.weight"] == 3.0
+    assert factors["network.albert.embeddings.LayerNorm.bias"] == 1.0
+    with pytest.raises(ArgumentError, match="must be 'all' for a AlbertForSequenceClassification"):
+        trained(base("albert"), "classifier", FEELINGS, input={"tuned": "head"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [("mpnet", {"classifier"}), ("gpt2", {"score"}), ("distilbert", {"pre_classifier", "classifier"})],
+)
+def test_the_head_alone_is_what_stands_outside_of_the_base(base, kind, wanted):
+    model = new_model(read_config(base(kind)), "AutoModelForSequenceClassification", 2, base(kind))
+    PretrainedNetwork(model, [2], [3], 0, per_item=False, tuning=Tuning("head"))
+    assert {name.split(".")[0] for name, each in model.named_parameters() if each.requires_grad} == wanted
+
+
+def test_padding_is_an_id_that_there_is(base):
+    encoder = trained(base("gpt2"), "classifier", FEELINGS).encoder
+    config = {name: value for name, value in encoder.config.items() if name not in ("pad_token_id", "eos_token_id")}
+    for more, wanted in (({"eos_token_id": [7, 6]}, 7), ({"pad_token_id": 10**6, "eos_token_id": 5}, 5)):
+        assert dataclasses.replace(encoder, config=config | more).padding == wanted
+
+
+def test_texts_of_many_bytes_are_counted_where_they_are_cut(base):
+    source = trained(base("gpt2"), "classifier", FEELINGS).recipe.input
+    # Each of these characters is three pieces.
+    assert source.preparation(["看" * 15, "a"]).startswith("Note: 1 of 2 texts are longer than 32 pieces")
+
+
+def test_weights_that_a_base_lacks_are_not_drawn(base, tmp_path):
+    folder = shutil.copytree(base("bert"), tmp_path / "other")
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    renamed = {f"strange.{name}": each for name, each in tensors.items()}
+    safetensors.torch.save_file(renamed, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ArgumentError, match=r"must hold the weights that its config\.json describes, but .* lacks"):
+        trained(folder, "classifier", FEELINGS)
+    (folder / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1")
+    with pytest.raises(ArgumentError, match="can't be loaded as one"):
+        trained(folder, "classifier", FEELINGS)
+
+
+def test_a_base_that_changed_is_read_anew(base, tmp_path):
+    folder = shutil.copytree(base("bert"), tmp_path / "mine")
+    before = recipe_of(folder, "classifier").input.fit(TEXTS).about["sha256"]
+    shutil.rmtree(folder)
+    make_base(folder, "distilbert")
+    after = recipe_of(folder, "classifier").input.fit(TEXTS)
+    assert after.about["sha256"] != before
+    assert after.config["model_type"] == "distilbert"
+
+
+def test_a_base_is_not_overwritten(base, tmp_path):
+    model = trained(base("bert"), "classifier", FEELINGS)
+    folder = shutil.copytree(base("bert"), tmp_path / "base")
+    held = (folder / "model.safetensors").read_bytes()
+    with pytest.raises(ArgumentError, match="must be new, empty or a model"):
+        model.save(folder)
+    assert (folder / "model.safetensors").read_bytes() == held
+    model.save(tmp_path / "model")
+    model.save(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("targets", "problem"),
+    [
+        (FEELINGS, "single_label_classification"),
+        ([(1, 0), (0, 1), (1, 1), (0, 0)], "multi_label_classification"),
+        ([1.5, 2.5, 30.0, -4.0], "regression"),
+    ],
+)
+def test_transformers_is_told_what_the_outputs_are(base, tmp_path, targets, problem):
+    trained(base("bert"), "classifier", targets, epochs=1).save(tmp_path / "model")
+    assert json.loads((tmp_path / "model/config.json").read_text())["problem_type"] == problem

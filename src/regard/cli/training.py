@@ -119,6 +119,10 @@ def _tuned(recipe: Recipe, options: TrainOptions) -> Recipe:
     """The recipe with what --tune and --base say."""
     if options.base is not None and options.recipe is not None:
         raise ArgumentError("`--base` must be left out beside `--recipe`, whose input.base names one.")
+    if options.base is not None and options.resume and Path(recipe.input.base) != Path(options.base):
+        raise ArgumentError(
+            f"`--base` must be that of the run in --out, {recipe.input.base}, but is {options.base}. Leave it out."
+        )
     if options.tune is None:
         return recipe
     if options.base is None:

@@ -1,5 +1,6 @@
 """The tokenizer of a pretrained model, as `save_pretrained` of transformers writes it."""
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -106,6 +107,21 @@ class PretrainedTokenizer:
         """The id of what has no piece; None for a tokenizer that spells everything."""
         token = getattr(self._tokenizer.model, "unk_token", None)
         return None if token is None else self._tokenizer.token_to_id(token)
+
+    @property
+    def size(self) -> int:
+        """One more than the largest id."""
+        return 1 + max(self._tokenizer.get_vocab().values(), default=-1)
+
+    @cached_property
+    def padding(self) -> int | None:
+        """The id of the padding token; None if the tokenizer has none."""
+        try:
+            token = json.loads(self.files["tokenizer_config.json"]).get("pad_token")
+        except (ValueError, AttributeError):
+            return None
+        token = token.get("content") if isinstance(token, dict) else token
+        return self._tokenizer.token_to_id(token) if isinstance(token, str) else None
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:

@@ -200,6 +200,11 @@ class Pretrained(ItemNetwork):
                 f"`network` must be one of regard's for {recipe.input.kind}, but is {self.name!r}, which only a base "
                 "has. Set `input` to a base, or take another network."
             )
+        if recipe.optimizer != "adamw":
+            raise ArgumentError(
+                f"`optimizer` must be 'adamw' for a base, whose layers have rates of their own, but is "
+                f"{recipe.optimizer!r}."
+            )
         if recipe.members != 1:
             raise ArgumentError(
                 f"`members` must be 1 for a base, which is saved as a single model, but is {recipe.members}."

@@ -36,6 +36,8 @@ Examples:
   regard train classifier --data photos/ --out mine --seed 7
   regard train classifier --data my-reviews/ --out mine --column text=review --column label=stars
   regard train classifier --data reviews.csv --out mine --labels 0=negative,1=positive
+  regard train classifier --data reviews.csv --out mine --base all-MiniLM-L6-v2/
+  regard train classifier --data reviews.csv --out mine --vectors glove.6B.100d.txt
   regard train classifier --data reviews.csv --out mine --skip-broken broken.jsonl
   regard evaluate mine --data my-reviews/
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
+from torch import nn
 
 from regard.errors import ArgumentError
 from regard.extras import quiet_transformers
@@ -71,6 +72,10 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"`base` must be an encoder or a decoder, but {folder} holds an encoder-decoder ({found['model_type']}). "
             "Choose another."
         )
+    if found.get("quantization_config"):
+        raise ArgumentError(
+            f"`base` must hold weights that can be trained, but those in {folder} are quantised. Choose another."
+        )
     if found.get("auto_map"):
         raise ArgumentError(
             f"`base` must be a model that transformers has itself, but {folder} brings code of its own, which isn't "
@@ -119,7 +124,8 @@ def new_model(config: Mapping[str, Any], head: str, outputs: int, weights: Path 
             fit.
         MissingExtraError: transformers is not installed.
     """
-    ours = ("architectures", "torch_dtype", "dtype", "num_labels", "label2id", "id2label")
+    ours = ("architectures", "torch_dtype", "dtype", "num_labels", "label2id", "id2label", "problem_type")
+    ours += ("return_dict", "torchscript", "output_attentions", "output_hidden_states")
     given = {name: value for name, value in config.items() if name not in ours}
     names = {place: f"output {place + 1}" for place in range(outputs)}
     given |= {"id2label": names, "label2id": {name: place for place, name in names.items()}}
@@ -128,7 +134,6 @@ def new_model(config: Mapping[str, Any], head: str, outputs: int, weights: Path 
             kind, settings = getattr(transformers, head), transformers.AutoConfig.for_model(**given)
             if weights is None:
                 return kind.from_config(settings, dtype="float32")
-            # A head that the base was trained with for other labels is drawn anew.
             model, told = kind.from_pretrained(
                 weights,
                 config=settings,
@@ -156,6 +161,12 @@ def new_model(config: Mapping[str, Any], head: str, outputs: int, weights: Path 
             f"({config.get('model_type')}) can't be loaded as one: {lines[0][:200]} Choose another base."
         ) from error
     prefix = f"{model.base_model_prefix}."
+    # An output layer that the base has was trained for other labels.
+    for name, each in model.named_modules():
+        if isinstance(each, nn.Linear) and not name.startswith(prefix):
+            nn.init.normal_(each.weight, std=getattr(model.config, "initializer_range", 0.02))
+            if each.bias is not None:
+                nn.init.zeros_(each.bias)
     names = [*told["missing_keys"], *(each[0] for each in told["mismatched_keys"])]
     lacking = [name for name in names if name.startswith(prefix) and "pooler" not in name]
     if lacking:

@@ -55,11 +55,12 @@ def prepare(model: Any, tuning: Tuning) -> None:
         )
     if tuning.tuned == "adapters":
         peft = require("peft", extra="lora")
-        layers = f"{_layers(model)[0]}."
+        # Those of the layers: what comes before and after them has the depth of none.
+        inside = {name.rpartition(".")[0] for name, depth in depths.items() if 0 < depth < top}
         names = [
             name
             for name, each in model.named_modules()
-            if name.startswith(layers) and (isinstance(each, nn.Linear) or type(each).__name__ == "Conv1D")
+            if name in inside and (isinstance(each, nn.Linear) or type(each).__name__ == "Conv1D")
         ]
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         settings = peft.LoraConfig(r=tuning.rank, lora_alpha=2 * tuning.rank, lora_dropout=0.05, target_modules=names)
@@ -82,6 +83,8 @@ def merge_adapters(model: Any) -> None:
 def rate_factors(model: Any, tuning: Tuning) -> dict[str, float]:
     """The learning rate of each trained parameter, as a multiple of the recipe's, by its name."""
     trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    if _layers(model) is None:
+        return {name: 1.0 if _in_base(model, name) else tuning.head_rate for name in trained}
     depths = _depths(model)
     top = max(depths.values())
     return {
@@ -90,31 +93,45 @@ def rate_factors(model: Any, tuning: Tuning) -> dict[str, float]:
     }
 
 
-def _layers(model: Any) -> tuple[str, int]:
-    """The name of the list of a model's layers, and their number.
-
-    Raises:
-        ArgumentError: there is none.
-    """
+def _layers(model: Any) -> tuple[str, int] | None:
+    """The name of the list of a model's layers, and their number; None if it has none, as ALBERT, which shares one."""
     count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
     found = [name for name, each in model.named_modules() if isinstance(each, nn.ModuleList) and len(each) == count]
-    if not found or count is None:
-        raise ArgumentError(
-            f"`input.tuned` must be 'all' for a {type(model).__name__}, whose layers can't be told apart. Leave it out."
-        )
-    return found[0], count
+    return None if not found or count is None else (found[0], count)
+
+
+def _in_base(model: Any, name: str) -> bool:
+    """Whether a parameter is one of the base, and not of the output layer or what pools the text for it."""
+    return name.startswith(f"{model.base_model_prefix}.") and "pooler" not in name
 
 
 def _depths(model: Any) -> dict[str, int]:
-    """The depth of each parameter: 0 for embeddings, the number of its layer, and one more for what comes after."""
-    layers, count = _layers(model)
-    prefix = f"{model.base_model_prefix}."
+    """The depth of each parameter: 0 for embeddings, the number of its layer, and one more for the output layer.
+
+    A last norm belongs to the last layer.
+
+    Raises:
+        ArgumentError: the layers can't be told apart.
+    """
+    found = _layers(model)
+    if found is None:
+        raise ArgumentError(
+            f"`input.tuned` must be 'all' for a {type(model).__name__}, whose layers can't be told apart. Leave it out."
+        )
+    layers, count = found
+    tables = {
+        f"{name}.{own}"
+        for name, each in model.named_modules()
+        if isinstance(each, nn.Embedding)
+        for own, _ in each.named_parameters()
+    }
     depths, begun = {}, False
     for name, _ in model.named_parameters():
         if name.startswith(f"{layers}."):
             begun = True
             depths[name] = 1 + int(name[len(layers) + 1 :].split(".")[0])
+        elif not _in_base(model, name):
+            depths[name] = count + 1
         else:
-            # In the base and before its layers: embeddings. Poolers, last norms and output layers come after.
-            depths[name] = 0 if name.startswith(prefix) and not begun else count + 1
+            depths[name] = count if begun and name not in tables else 0
     return depths

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from regard.errors import ArgumentError
-from regard.inputs import Batch, PretrainedTokenizer, as_sentences
+from regard.inputs import Batch, PretrainedTokenizer
 from regard.inputs.saved import checked_names
 from regard.page.numbers import counted
-from regard.tasks.examples import Example, as_examples
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.pretrained.tuning import TUNED, Tuning
 from regard.tasks.settings import integer, integer_or_none, one_of, real, text
-from regard.tasks.sources.source import Framed, Source
-from regard.tasks.sources.words import CUTS
+from regard.tasks.sources.source import Framed
+from regard.tasks.sources.word_source import CUTS, WordSource
 
 if TYPE_CHECKING:
-    from regard.tasks.baselines import SimpleFeatures
     from regard.tasks.pretrained.network import PretrainedNetwork
 
 __all__ = ["Pretrained", "PretrainedEncoder"]
@@ -29,6 +27,20 @@ __all__ = ["Pretrained", "PretrainedEncoder"]
 _KEYS = ("base", "config", "tokenizer")
 _TOLD = ("most_pieces", "padding")  # for programs that read an export; they follow from the rest
 _MOST_PIECES = 512
+_POSITIONS_AFTER_PADDING = (
+    "camembert",
+    "data2vec-text",
+    "ibert",
+    "longformer",
+    "luke",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xmod",
+)
+"""The architectures of transformers that count positions from that of padding on."""
 _FEW, _FEW_EPOCHS = 100, 40  # of fewer texts, dev can't tell which epoch is best
 
 
@@ -58,18 +70,18 @@ class PretrainedEncoder:
         """How many pieces of a text the base can read, beside the special tokens."""
         found = self.config.get("max_position_embeddings", self.config.get("n_positions"))
         most = found if isinstance(found, int) and found > 0 else _MOST_PIECES
-        # RoBERTa and its relatives count positions from that of padding on.
-        shifted = self.config.get("model_type") in ("roberta", "xlm-roberta", "camembert")
-        most -= len(self.tokenizer.prefix) + len(self.tokenizer.suffix) + 2 * shifted
-        return max(1, min(most, _MOST_PIECES))
+        if self.config.get("model_type") in _POSITIONS_AFTER_PADDING:
+            # MPNet takes padding for 1, whatever it is.
+            most -= max(self.padding, 1) + 1
+        return min(most - len(self.tokenizer.prefix) - len(self.tokenizer.suffix), _MOST_PIECES)
 
     @property
     def padding(self) -> int:
         """The id of padding."""
-        for name in ("pad_token_id", "eos_token_id"):
-            if isinstance(found := self.config.get(name), int):
-                return found
-        return 0
+        ends, ids = self.config.get("eos_token_id"), self.config.get("vocab_size", self.tokenizer.size)
+        ends = ends if isinstance(ends, list) else [ends]
+        candidates = (self.config.get("pad_token_id"), self.tokenizer.padding, *ends)
+        return next((each for each in candidates if isinstance(each, int) and 0 <= each < ids), 0)
 
     def to_json(self) -> dict[str, Any]:
         """The encoder as a JSON object."""
@@ -92,7 +104,7 @@ class PretrainedEncoder:
 
 
 @dataclass(frozen=True)
-class Pretrained(Source):
+class Pretrained(WordSource):
     """Sources that are texts or sentences, read by a pretrained model: a local folder of `save_pretrained`.
 
     The network of the recipe must be "pretrained": the model is fine-tuned with an output layer of its own, and what is
@@ -115,14 +127,8 @@ class Pretrained(Source):
 
     kind: ClassVar[str] = "pretrained"
     noun: ClassVar[str] = "piece"
-    source_noun: ClassVar[str] = "text"
-    given: ClassVar[str] = "a text, or a list of words"
     vectors: ClassVar[str] = "the vector that a pretrained model gives each piece, in its context"
-    counted: ClassVar[tuple[str, str]] = ("sentences", "words")
-    is_text: ClassVar[bool] = True
-    of_words: ClassVar[bool] = True
     brings_network: ClassVar[bool] = True
-    example: ClassVar[str] = '"I saw a saw."'
     limits: ClassVar[str] = (
         "It knows the language of the model that it was fine-tuned from, and may share that model's biases."
     )
@@ -162,7 +168,7 @@ class Pretrained(Source):
         return {"epochs": _FEW_EPOCHS, "keep_epoch": _FEW_EPOCHS} if few else {}
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> PretrainedEncoder:
-        return _read(self.base, words=not isinstance(next(iter(sources), ""), str))
+        return self._read(words=not isinstance(next(iter(sources), ""), str))
 
     def encoder(self, saved: Any) -> PretrainedEncoder:
         return PretrainedEncoder.from_json(saved)
@@ -171,9 +177,7 @@ class Pretrained(Source):
         """The ids of the pieces of each word, or of each piece of a text."""
         if isinstance(source, str):
             return [[piece] for piece in encoder.tokenizer.encode(source)[: self._most(encoder)]]
-        if not isinstance(source, Sequence) or not all(isinstance(word, str) for word in source):
-            raise ArgumentError(f"a source must be a text or a list of words, but is {source!r:.60}.")
-        pieces = encoder.tokenizer.encode_words(source)
+        pieces = encoder.tokenizer.encode_words(self.words(source))
         if (count := sum(map(len, pieces))) > (most := encoder.most_pieces):
             raise ArgumentError(
                 f"a sentence may have {counted(most, 'piece')}, the positions of the base, but one of "
@@ -184,14 +188,9 @@ class Pretrained(Source):
     def _most(self, encoder: PretrainedEncoder) -> int:
         return min(encoder.most_pieces, self.longest or encoder.most_pieces)
 
-    def itemised(self, source: str | Sequence[str]) -> Sequence[str]:
-        return CUTS[self.cut](source) if isinstance(source, str) else source
-
-    def as_itemised(self, sources: Iterable[Sequence[str]]) -> list[Any]:
-        return as_sentences(sources)
-
-    def as_labelled(self, examples: Iterable[Any], *, argument: str = "examples") -> list[Example]:
-        return as_examples(examples, argument=argument)
+    def from_argument(self, encoder: PretrainedEncoder, argument: str) -> list[tuple[str, Any]]:
+        # The text itself: its tokenizer may split it otherwise than its words one by one.
+        return [(argument, argument)]
 
     def preparation(self, sources: Sequence[Any]) -> str | None:
         texts = [source for source in sources if isinstance(source, str)]
@@ -199,8 +198,9 @@ class Pretrained(Source):
             return None
         encoder = self.fit(texts)
         most = self._most(encoder)
-        # A piece has a character or more.
-        cut = sum(len(source) > most and len(encoder.tokenizer.encode(source)) > most for source in texts)
+        # A piece has a byte or more, so a shorter text needn't be split.
+        long = [source for source in texts if len(source.encode(errors="replace")) > most]
+        cut = sum(len(encoder.tokenizer.encode(source)) > most for source in long)
         if not cut:
             return None
         return (
@@ -219,12 +219,9 @@ class Pretrained(Source):
         return (Statistic("pieces", pieces, len(text), said, 20, of_set=of_set, shown="{:.2f}".format),)
 
     def unknown_pieces(self, encoder: PretrainedEncoder, source: str) -> list[str]:
-        return [word for word, own in self._unknown(encoder, source.split()) if own]
-
-    def _unknown(self, encoder: PretrainedEncoder, words: Sequence[str]) -> list[tuple[str, bool]]:
-        unknown = encoder.tokenizer.unknown
+        words, unknown = source.split(), encoder.tokenizer.unknown
         pieces = encoder.tokenizer.encode_words(words)
-        return [(word, unknown is not None and unknown in own) for word, own in zip(words, pieces, strict=True)]
+        return [word for word, own in zip(words, pieces, strict=True) if unknown is not None and unknown in own]
 
     def batch(self, encoder: PretrainedEncoder, items: Sequence[Sequence[Sequence[int]]]) -> Batch:
         lengths = torch.tensor([len(item) for item in items], dtype=torch.int64)
@@ -263,7 +260,7 @@ class Pretrained(Source):
 
     @property
     def digests(self) -> Mapping[str, str]:
-        return {"base": _read(self.base, words=False).about["sha256"]}
+        return {"base": self._read(words=False).about["sha256"]}
 
     def origin(self, saved: Mapping[str, Any]) -> Mapping[str, Any]:
         about = saved.get("base", {})
@@ -282,11 +279,6 @@ class Pretrained(Source):
             **about,
         }
 
-    def simple_features(self, encoder: PretrainedEncoder) -> "SimpleFeatures":
-        from regard.tasks.baselines.features import TextFeatures
-
-        return TextFeatures()
-
     def network(self, encoder: PretrainedEncoder, outputs: int, *, per_item: bool) -> "PretrainedNetwork":
         from regard.tasks.pretrained.base import new_model
         from regard.tasks.pretrained.network import PretrainedNetwork
@@ -294,7 +286,12 @@ class Pretrained(Source):
         head = "AutoModelForTokenClassification" if per_item else "AutoModelForSequenceClassification"
         config = {**encoder.config, "pad_token_id": encoder.padding}
         model = new_model(config, head, outputs, encoder.weights)
-        own = encoder.tokenizer
+        own, rows = encoder.tokenizer, model.get_input_embeddings().num_embeddings
+        if own.size > rows:
+            raise ArgumentError(
+                f"`base` must have an embedding for each of the {own.size:,} ids of its tokenizer, but has {rows:,}. "
+                "Save the model and the tokenizer that belong together."
+            )
         tuning = None if encoder.weights is None else self._tuning
         return PretrainedNetwork(model, own.prefix, own.suffix, encoder.padding, per_item=per_item, tuning=tuning)
 
@@ -305,17 +302,29 @@ class Pretrained(Source):
         problem = f"{problem}_classification" if problem else "regression"
         return {**found, "config.json": json.dumps(network.config(names, problem), indent=2).encode()}
 
+    def _read(self, *, words: bool) -> PretrainedEncoder:
+        from regard.tasks.pretrained.base import base_folder
+
+        folder = base_folder(self.base)
+        files = sorted((path.name, (told := path.stat()).st_size, told.st_mtime_ns) for path in folder.iterdir())
+        return _read(folder, tuple(files), words=words)
+
     @property
     def _tuning(self) -> Tuning:
         return Tuning(self.tuned, self.tuned_layers, self.adapter_rank, self.layer_decay, self.head_rate)
 
 
 @lru_cache(2)
-def _read(base: str, *, words: bool) -> PretrainedEncoder:
-    """Read a base without its weights, which takes a second or two."""
-    from regard.tasks.pretrained.base import about_base, base_folder, read_config
+def _read(folder: Path, files: tuple[Any, ...], *, words: bool) -> PretrainedEncoder:
+    """Read a base with these files, without its weights, which takes a second or two."""
+    from regard.tasks.pretrained.base import about_base, read_config
 
-    folder = base_folder(base)
     # A path of this machine says nothing elsewhere.
     config = {name: value for name, value in read_config(folder).items() if name != "_name_or_path"}
-    return PretrainedEncoder(about_base(folder), config, PretrainedTokenizer.read(folder, words=words), folder)
+    found = PretrainedEncoder(about_base(folder), config, PretrainedTokenizer.read(folder, words=words), folder)
+    if found.most_pieces < 1:
+        raise ArgumentError(
+            f"`base` must have positions for a piece of text beside its special tokens, but {folder} has "
+            f"max_position_embeddings {config.get('max_position_embeddings')}. Choose another base."
+        )
+    return found

@@ -15,13 +15,13 @@ from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import boolean, fraction, integer, one_of, real, text
 from regard.tasks.sources.static_defaults import static_defaults
 from regard.tasks.sources.static_encoder import StaticEmbedding, StaticEncoder, StaticItem, sif_weights
-from regard.tasks.sources.word_source import CUTS, WordSource
+from regard.tasks.sources.word_source import CUTS, LinearWordSource
 
 __all__ = ["StaticVectors"]
 
 
 @dataclass(frozen=True)
-class StaticVectors(WordSource):
+class StaticVectors(LinearWordSource):
     """Sources that are texts, or lists of words, read by static vectors that were made from other texts.
 
     The vectors are scaled so that the mean square of the numbers of those that the training texts have is 1. They

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from regard.tasks.baselines import SimpleFeatures
     from regard.tasks.linear_part import LinearPart
 
-__all__ = ["CUTS", "WordSource", "linear_rows"]
+__all__ = ["CUTS", "LinearWordSource", "WordSource", "linear_rows"]
 
 
 CUTS = {"words": split_words, "characters": split_characters, "blanks": str.split}
@@ -34,7 +34,7 @@ def linear_rows(pairs: Sequence[tuple[Any, Any]]) -> int:
 
 
 class WordSource(Source):
-    """The base of kinds whose sources are texts that are cut into words, or lists of words."""
+    """The base of kinds whose sources are texts, or lists of words. For a tagger a text is cut into words."""
 
     noun: ClassVar[str] = "word"
     source_noun: ClassVar[str] = "text"
@@ -45,9 +45,6 @@ class WordSource(Source):
     example: ClassVar[str] = '"I saw a saw."'
 
     cut: str
-    linear: bool
-    linear_ngrams: str
-    linear_rows: int
 
     def words(self, source: str | Sequence[str]) -> Sequence[str]:
         """The words of a source.
@@ -76,6 +73,19 @@ class WordSource(Source):
     def names(self, encoder: Any, source: str | Sequence[str]) -> list[str]:
         return list(self.words(source))
 
+    def simple_features(self, encoder: Any) -> "SimpleFeatures":
+        from regard.tasks.baselines.features import TextFeatures
+
+        return TextFeatures()
+
+
+class LinearWordSource(WordSource):
+    """The base of those with a linear part beside the network of a classifier."""
+
+    linear: bool
+    linear_ngrams: str
+    linear_rows: int
+
     def ngrams(self, items: Sequence[Sequence[str]]) -> Tensor:
         """The ids of the n-grams of each word, (text, word, id), for the linear part."""
         return hashed_ngrams(items, self.linear_rows, unspaced=self.linear_ngrams == "characters")
@@ -98,8 +108,3 @@ class WordSource(Source):
 
     def linear_key(self, encoder: Any, item: Any) -> Hashable:
         return tuple(self.linear_words(item))
-
-    def simple_features(self, encoder: Any) -> "SimpleFeatures":
-        from regard.tasks.baselines.features import TextFeatures
-
-        return TextFeatures()

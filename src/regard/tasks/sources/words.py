@@ -21,7 +21,7 @@ from regard.page.numbers import counted
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import boolean, features, fraction, integer, one_of
 from regard.tasks.sources.texts import mostly_unspaced
-from regard.tasks.sources.word_source import CUTS, WordSource, linear_rows
+from regard.tasks.sources.word_source import CUTS, LinearWordSource, linear_rows
 
 if TYPE_CHECKING:
     from regard.tasks.linear_part import LinearPart
@@ -55,7 +55,7 @@ _MOST_CHARACTERS = 10_000_000
 
 
 @dataclass(frozen=True)
-class Words(WordSource):
+class Words(LinearWordSource):
     """Sources that are sentences: sequences of words, or texts, which are split into words.
 
     Args:

@@ -29,6 +29,7 @@ Examples:
   regard train tagger --data mine.conllu --out mine --seed 7
   regard train tagger --data ner.conll --label column4 --out names
   regard train tagger --data my-treebank/ --out mine --recipe small.json
+  regard train tagger --data my-treebank/ --out mine --base all-MiniLM-L6-v2/
   regard evaluate mine --data my-treebank/
 """
 
