@@ -55,18 +55,8 @@ def default_recipe(
         task = task_of(pairs)
     elif task not in TASKS:
         raise UnknownNameError("task", task, TASKS)
-    named: dict[str, Any] = {}
-    if base is not None and vectors is not None:
-        raise ArgumentError("`base` and `vectors` are two ways to begin. Leave one of them out.")
-    for argument, reads, field, path in (
-        ("base", Pretrained, "base", base),
-        ("vectors", StaticVectors, "path", vectors),
-    ):
-        if path is not None:
-            if input not in (None, reads.kind):
-                raise ArgumentError(f"`input` must be {reads.kind!r} for {argument}, but is {input!r}. Leave it out.")
-            input, named = reads.kind, {field: str(path)}
     possible_inputs = inputs_of(pairs)
+    input, named = _beginning(base, vectors, input, possible_inputs)
     if input is not None and input not in possible_inputs:
         raise UnknownNameError("input", input, possible_inputs)
     if input is None:
@@ -78,6 +68,25 @@ def default_recipe(
     fields = (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input))
     recipe = _with_fields({"task": {"kind": task}, "input": {"kind": input, **named}}, *fields)
     return sized(_with_fields(recipe.to_json(), recipe.input.own_fields(pairs, task)), pairs)
+
+
+def _beginning(
+    base: str | Path | None, vectors: str | Path | None, asked: str | None, possible: Sequence[str]
+) -> tuple[str | None, dict[str, str]]:
+    """The kind of source that reads what training begins with, if that is named, and the setting that names it."""
+    if base is not None and vectors is not None:
+        raise ArgumentError("`base` and `vectors` are two ways to begin. Leave one of them out.")
+    if base is not None:
+        argument, kind, named = "base", Pretrained.kind, {"base": str(base)}
+    elif vectors is not None:
+        argument, kind, named = "vectors", StaticVectors.kind, {"path": str(vectors)}
+    else:
+        return asked, {}
+    if asked not in (None, kind):
+        raise ArgumentError(f"`input` must be {kind!r} for {argument}, but is {asked!r}. Leave it out.")
+    if kind not in possible:
+        raise ArgumentError(f"`{argument}` reads texts, but the sources are for {possible[0]}. Leave it out.")
+    return kind, named
 
 
 def candidate_recipes(recipe: Recipe) -> dict[str, Recipe]:

@@ -48,7 +48,7 @@ class _Seq2Seq(Task):
     help = _HELP
     summary = "Write a text for each source."
     # A text is no label.
-    options_without = ("renamed", "ensemble")
+    options_without = ("renamed", "ensemble", "base", "tune")
     gives: ClassVar = {"text": "A seq2seq model: it writes a text for a source, and decides its length."}
     limits: ClassVar = {
         "text": (

@@ -37,7 +37,7 @@ class _Synthesis(Task):
     help = _HELP
     summary = "Say a sound for each source."
     # A sound is no label.
-    options_without = ("renamed", "ensemble")
+    options_without = ("renamed", "ensemble", "base", "tune")
     gives: ClassVar = {
         "speech": "A speech synthesizer: it says a source, and decides its length; its output is filter banks."
     }
