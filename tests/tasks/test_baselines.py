@@ -59,7 +59,7 @@ def test_it_answers_questions_and_predicts_numbers(kind):
 def test_a_tagger_of_any_items_has_a_baseline(kind):
     source, sources, _ = case_of(kind)
     model = untrained(source, sources, None, task={"kind": "tagger"})
-    if kind == "words":
+    if source.of_words:
         sources = [each.split() for each in sources]
     pairs = [
         (each, [label] * len(source.item(model.encoder, each))) for each, label in zip(sources, "aabb", strict=True)
