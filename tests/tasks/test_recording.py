@@ -44,7 +44,7 @@ def test_a_tagger_of_anything(case):
     source, sources, names = case
     model = untrained(source, sources, task={"kind": "tagger"})
     records = list(model.look(sources))
-    tagged = model.tag([source.names(model.encoder, each) for each in sources] if source.kind == "words" else sources)
+    tagged = model.tag([source.names(model.encoder, each) for each in sources] if source.of_words else sources)
     for record, items in zip(records, tagged, strict=True):
         assert record.items == tuple(item.text for item in items)
         assert record.labels == tuple(item.label for item in items)
