@@ -155,7 +155,8 @@ def test_a_model_that_does_not_come_along_is_told(capsys, monkeypatch):
         (["--recipe", "english-pos"], "must be a seq2seq's, but is a tagger's. Leave it out for the default one."),
         (
             ["--recipe", "spoken-strings"],
-            "`--recipe` must read words, texts or molecules, which {data} holds, but reads speech. Leave it out",
+            "`--recipe` must read words, texts, molecules, static or pretrained, which {data} holds, but reads speech. "
+            "Leave it out",
         ),
     ],
 )

@@ -9,14 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+import torch
+
 __all__ = ["is_traceable", "traceable"]
 
 _TRACEABLE: ContextVar[bool] = ContextVar("traceable", default=False)
 
 
 def is_traceable() -> bool:
-    """Whether a block of `traceable` is active, in which no number of a tensor may be asked for."""
-    return _TRACEABLE.get()
+    """Whether a block of `traceable` is active, in which no number of a tensor may be asked for.
+
+    `torch.compile` never sees such a block, and can't read a context variable.
+    """
+    return not torch.compiler.is_dynamo_compiling() and _TRACEABLE.get()
 
 
 @contextmanager
