@@ -45,8 +45,9 @@ def toy(items=("a", "saw"), **more) -> Record:
 
 
 def frame_of(html: str) -> dict[str, str]:
-    (name, frame), (script, none) = Tags(html).tags
-    assert (name, script, none) == ("iframe", "script", {})
+    # What listens to the frame is there before the frame is.
+    (script, none), (name, frame) = Tags(html).tags
+    assert (script, none, name) == ("script", {}, "iframe")
     return frame
 
 

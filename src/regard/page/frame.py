@@ -29,4 +29,5 @@ def as_frame(document: str, title: str) -> str:
     # Within quotes only these two characters mean something; to escape more would make the notebook larger.
     inner = document.replace("&", "&amp;").replace('"', "&quot;")
     frame = f'<iframe class="regard-page" sandbox="allow-scripts" title="{escape(visible(title))}" style="{style}"'
-    return f'{frame} srcdoc="{inner}"></iframe>\n<script>{joined("around.js")}</script>\n'
+    # The script comes first: a frame out of sight tells its height once, and it must be heard.
+    return f'<script>{joined("around.js")}</script>\n{frame} srcdoc="{inner}"></iframe>\n'

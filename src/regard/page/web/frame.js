@@ -1,11 +1,11 @@
 // Inside of a frame: the page around it is told how high this one is. That is all it is told.
 
 /**
- * Wait until this frame has a width, for two seconds at most: its document may be read before, and what was drawn
+ * Wait until this frame has a width, for ten seconds at most: its document may be read before, and what was drawn
  * without a width isn't drawn again until the frame is seen.
  */
 export async function untilSized() {
-  for (let i = 0; i < 40 && parent !== window && !innerWidth; i++) await new Promise((wake) => setTimeout(wake, 50));
+  for (let i = 0; i < 200 && parent !== window && !innerWidth; i++) await new Promise((wake) => setTimeout(wake, 50));
 }
 
 /** Tell the height now and whenever it changes. */
