@@ -1,5 +1,6 @@
 """What belongs together stays together, and nothing depends on the order."""
 
+import hashlib
 import random
 from collections import Counter
 
@@ -86,6 +87,20 @@ def test_a_source_falls_where_the_hash_of_its_text_does():
     assert split_by_source((text.upper() + "  ", "a") for text in texts) == wanted
     without_test = ["train" if split == "test" else split for split in wanted]
     assert split_by_source([(text, 1.0) for text in texts], ("train", "dev")) == without_test
+
+
+def test_few_sources_have_a_dev_whatever_their_hashes():
+    """Of ten sources or more in train the one with the smallest hash is dev, where none is."""
+    texts = [text for text in map(str, range(200)) if split_by_hash(text) == "train"][:19]
+    found = split_by_source([(text, 0) for text in texts])
+    smallest = min(texts, key=lambda text: hashlib.sha256(text.encode()).hexdigest())
+    assert [text for text, split in zip(texts, found, strict=True) if split == "dev"] == [smallest]
+    assert split_by_source([(text, 0) for text in texts * 2]) == found * 2
+    assert split_by_source([(text, 0) for text in texts[:9]]) == ["train"] * 9
+    # One that the hash puts into dev is enough.
+    own = next(text for text in map(str, range(200)) if split_by_hash(text) == "dev")
+    assert split_by_source([(text, 0) for text in [*texts, own]]) == ["train"] * 19 + ["dev"]
+    assert split_by_source([(text, 0) for text in texts], ("train", "test")) == ["train"] * 19
 
 
 def test_what_is_added_moves_nothing(tmp_path):

@@ -13,6 +13,8 @@ SPLITS = ("train", "dev", "test")
 """The splits of a data set: for training, for choosing a model, and for the final score."""
 
 _TENTHS = ("train",) * 8 + ("dev", "test")
+_LEAST = 10
+"""The number of different sources in train from which dev is filled, where the hash leaves it empty."""
 
 
 def split_by_hash(key: str) -> str:
@@ -27,8 +29,11 @@ def split_by_hash(key: str) -> str:
         >>> [split_by_hash(text) for text in ("good", "bad", "good")]
         ['train', 'test', 'train']
     """
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-    return _TENTHS[int.from_bytes(digest) % len(_TENTHS)]
+    return _TENTHS[_number(key) % len(_TENTHS)]
+
+
+def _number(key: str) -> int:
+    return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest())
 
 
 def split_by_source(
@@ -37,10 +42,11 @@ def split_by_source(
     *,
     key: Callable[[Any], Hashable] | None = None,
 ) -> list[str]:
-    """The split of each example, by a hash of its source: independent of the other examples and of the order.
+    """The split of each example, by a hash of its source: independent of their order.
 
     Sources that differ only in case and spaces, or in how their letters are composed, are in the same split, as are
-    files with the same content. Adding examples doesn't change the splits of the others.
+    files with the same content. Adding examples doesn't change the splits of the others, but where so few are there
+    that none is in dev: then, from ten different sources in train on, the tenth with the smallest hashes is dev.
 
     Args:
         items: examples, as `regard.train` takes them.
@@ -53,8 +59,13 @@ def split_by_source(
         >>> split_by_source([("good", 1), ("bad", 0)], ("train", "dev"))
         ['train', 'train']
     """
-    hashed = [split_by_hash(str(duplicate_key(item, fold_spelling, key))) for item in items]
-    return [split if split in splits else "train" for split in hashed]
+    keys = [str(duplicate_key(item, fold_spelling, key)) for item in items]
+    found = [split if split in splits else "train" for split in map(split_by_hash, keys)]
+    if "dev" in found or "dev" not in splits:
+        return found
+    train = sorted({own for own, split in zip(keys, found, strict=True) if split == "train"}, key=_number)
+    dev = set(train[: len(train) // 10 if len(train) >= _LEAST else 0])
+    return ["dev" if own in dev else split for own, split in zip(keys, found, strict=True)]
 
 
 def split_by_group(keys: Iterable[Sequence[str]]) -> list[str]:
