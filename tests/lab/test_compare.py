@@ -124,6 +124,12 @@ def test_the_default_wins_if_nothing_is_better(tmp_path):
     assert Recipe.read(tmp_path / "out" / "recipe.json") == given["recipe"]
 
 
+def test_no_example_may_fall_into_test(tmp_path, quick, ended):
+    done = compare(sentences(3), sentences(), VARY, out=tmp_path / "out", test=[], **TWO)
+    assert (done.winner, done.test) == (ended.winner, {})
+    assert Recipe.read(tmp_path / "out" / "recipe.json") == ended.recipe
+
+
 def test_what_the_folder_holds(ended):
     folder = ended.folder.parent
     recipe = Recipe.read(folder / "recipe.json")

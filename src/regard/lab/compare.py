@@ -201,8 +201,9 @@ def compare(
             for each in runs
         }
         judged = {"dev": dev}
-        if test is not None:
-            judged["test"] = test = as_list("test", test, "(source, target) pairs")
+        # A small table may have no examples for test.
+        if test is not None and (test := as_list("test", test, "(source, target) pairs")):
+            judged["test"] = test
             compared = {each: path for each, path in folders.items() if each[0] in (winner, _DEFAULT)}
             state = _tested(folder, state, test, compared, show)
         model = load(call.folder / seed.setting["keep"] / str(seed.seed))
