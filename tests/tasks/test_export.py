@@ -129,7 +129,8 @@ def test_file_gives_what_the_model_gives(model, exported):
 
 def test_description_is_of_the_file(model, exported):
     description = json.loads(exported.files[1].read_bytes())
-    assert [file.name for file in exported.files] == ["my-model.onnx", "my-model.json", "my-model.py"]
+    names = ["my-model.onnx", "my-model.json", "my-model.py", "my-model.md"]
+    assert [file.name for file in exported.files] == names
     assert description == json.loads(json.dumps(exported.description))
     file = description["file"]
     assert file["sha256"] == hashlib.sha256(exported.files[0].read_bytes()).hexdigest()
@@ -175,6 +176,10 @@ def test_eight_bits_are_smaller_and_nearly_the_same(model, exported, at_once, tm
     assert found["score_before"] == model.evaluate(pairs).score
     assert (found["bytes_before"], found["bytes"]) == (len(content), (tmp_path / "small.onnx").stat().st_size)
     assert 0 < found["mean_difference"] <= found["largest_difference"]
+    card = (tmp_path / "small.md").read_text(encoding="utf-8")
+    assert card.endswith(model.card)
+    scores = [f"{100 * found[name]:.2f} %" for name in ("score_before", "score")]
+    assert f"On dev: accuracy {scores[0]} with weights of 32 bits, {scores[1]} with eight." in card
 
 
 def test_files_that_are_there_are_kept(model, exported, at_once, tmp_path):

@@ -49,9 +49,9 @@ def export(
     probabilities, with the temperature that was fitted on dev, or numbers in their unit. Before it is written, it is
     run and compared with the model.
 
-    Beside FILE.onnx stand FILE.json, with its inputs, labels and encoder, and FILE.py, which encodes sources with NumPy
-    alone; for molecules and graphs regard encodes. Both hold what a program needs. With --int8 and --data, the score on
-    dev is measured before and after.
+    Beside FILE.onnx stand FILE.json, with its inputs, labels and encoder; FILE.py, which encodes sources with NumPy
+    alone (for molecules and graphs regard encodes); and FILE.md, the model's card. With --int8 and --data, the score on
+    dev is measured before and after, and stands in the card.
 
     \b
     Examples:
@@ -110,28 +110,12 @@ def _dev(
 def _page(exported: Any) -> Any:
     """What was written, how exact it is, and how it is used."""
     from regard.page import Code, Heading, Page, Prose, Table
-    from regard.tasks.saving.card import format_score
+    from regard.tasks.exporting.exported_card import exported_sentences
 
     description = exported.description
-    file, cost = description["file"], description["int8"]
     rows = tuple((path.name, f"{path.stat().st_size / 1e3:,.0f} kB") for path in exported.files)
     blocks: list[Any] = [Table(("file", "size"), rows, ("left", "right"))]
-    exact = f"{file['largest_difference']:.1g}"
-    said = (
-        f"On batches of random sources its {description['output']['name']} differ from the model's by {exact} at most"
-    )
-    if cost is not None:
-        said += (
-            f" with weights of 32 bits, and by {cost['largest_difference']:.2g} with weights of eight (by "
-            f"{cost['mean_difference']:.2g} on average). The file has {cost['bytes'] / 1e6:.2f} MB instead of "
-            f"{cost['bytes_before'] / 1e6:.2f}"
-        )
-    blocks.append(Prose(f"{said}."))
-    if cost is not None and "score" in cost:
-        before, after = (format_score(cost["measure"], cost[name]) for name in ("score_before", "score"))
-        blocks.append(Prose(f"On dev: {cost['measure']} {before} with weights of 32 bits, {after} with eight."))
-    if description["left_out"]:
-        blocks.append(Prose(description["left_out"]))
+    blocks += [Prose(said) for said in exported_sentences(description)]
     blocks.append(Prose(description["encoding"]))
     if licence := description["model"]["data"].get("licence"):
         blocks.append(Prose(f"Licence of the data that it was trained on: {licence}."))

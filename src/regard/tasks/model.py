@@ -402,7 +402,21 @@ class Model(Generic[_Given]):
             ArgumentError: `folder` holds something that isn't a model; nothing is overwritten.
             OSError: the disk is full or not writable; the folder is then unchanged.
         """
-        description = {
+        tensors = dict(self.network.state_dict())
+        if self.seen is not None:
+            tensors[SEEN] = self.seen
+        beside = self.recipe.input.files(self.encoder, self.network, self.target)
+        return write_model(folder, tensors, self._description, self.card, beside)
+
+    @property
+    def card(self) -> str:
+        """The model card, in Markdown: README.md of a saved model."""
+        return model_card(self.name, self._description)
+
+    @property
+    def _description(self) -> dict[str, Any]:
+        """The content of model.json."""
+        return {
             "kind": self.kind,
             "recipe": self.recipe.to_json(),
             "answer": self.target.to_json(),
@@ -410,11 +424,6 @@ class Model(Generic[_Given]):
             "parameters": self.parameters,
             "about": self.about,
         }
-        tensors = dict(self.network.state_dict())
-        if self.seen is not None:
-            tensors[SEEN] = self.seen
-        beside = self.recipe.input.files(self.encoder, self.network, self.target)
-        return write_model(folder, tensors, description, model_card(self.name, description), beside)
 
     def _itemised(self, sources: list[Any]) -> list[Any]:
         """Convert sources to the form that the model's own method takes."""

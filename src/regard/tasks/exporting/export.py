@@ -14,6 +14,7 @@ from regard.errors import ArgumentError, ModelError
 from regard.extras import require
 from regard.files import write_together
 from regard.tasks.exporting.encoder_file import encoder_source
+from regard.tasks.exporting.exported_card import exported_card
 from regard.tasks.exporting.file_names import checked_files
 from regard.tasks.exporting.onnx_program import OPSET, onnx_program, shapes_of
 from regard.tasks.exporting.onnx_session import onnx_session
@@ -40,7 +41,7 @@ class Exported:
     """A model that was exported.
 
     Args:
-        files: the files that were written: the network, its description, and its encoder if there is one.
+        files: the files that were written: the network, its description, its encoder if there is one, and its card.
         description: the content of the description.
     """
 
@@ -60,8 +61,9 @@ def export_onnx(
 
     The file gives what `predict` gives before the best label is chosen: probabilities, with the temperature that was
     fitted on dev, or numbers in their unit. Beside FILE.onnx stand FILE.json, which describes its inputs and output and
-    holds the labels and the encoder, and FILE.py, which encodes sources with NumPy, if that can be done. Before
-    anything is written, the file is run on several batches and compared with the model.
+    holds the labels and the encoder, FILE.md, the model's card with what the export changed, and FILE.py, which encodes
+    sources with NumPy, if that can be done. Before anything is written, the file is run on several batches and compared
+    with the model.
 
     Args:
         model: a tagger, a classifier, or a recogniser with a CTC head.
@@ -84,7 +86,7 @@ def export_onnx(
         >>> folder = tempfile.TemporaryDirectory()
         >>> exported = export_onnx(regard.load("written-digit"), f"{folder.name}/digit.onnx")
         >>> [file.name for file in exported.files], exported.description["output"]["shape"]
-        (['digit.onnx', 'digit.json', 'digit.py'], ['batch', 10])
+        (['digit.onnx', 'digit.json', 'digit.py', 'digit.md'], ['batch', 10])
         >>> folder.cleanup()
     """
     path = Path(path)
@@ -120,6 +122,7 @@ def export_onnx(
     written = {files[0]: content, files[1]: encode_json(description) + b"\n"}
     if encoder:
         written[files[2]] = encoder_source(encoder).encode()
+    written[files[3]] = exported_card(description, model.card).encode()
     write_together(written)
     return Exported((*written,), description)
 

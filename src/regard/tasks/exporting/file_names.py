@@ -17,8 +17,8 @@ def description_name(file: str) -> str:
     return file.removesuffix(".onnx") + ".json"
 
 
-def checked_files(path: str | Path, *, force: bool, argument: str = "path") -> tuple[Path, Path, Path]:
-    """The files of the network, of its description and of its encoder.
+def checked_files(path: str | Path, *, force: bool, argument: str = "path") -> tuple[Path, Path, Path, Path]:
+    """The files of the network, of its description, of its encoder and of its card.
 
     Args:
         path: the file of the network.
@@ -30,12 +30,12 @@ def checked_files(path: str | Path, *, force: bool, argument: str = "path") -> t
 
     Example:
         >>> [file.name for file in checked_files("tagger.onnx", force=False)]
-        ['tagger.onnx', 'tagger.json', 'tagger.py']
+        ['tagger.onnx', 'tagger.json', 'tagger.py', 'tagger.md']
     """
     path = Path(path)
     if path.suffix != ".onnx":
         raise ArgumentError(f"`{argument}` must be a file that ends in .onnx, but is {str(path)!r:.60}.")
-    files = path, path.with_name(description_name(path.name)), path.with_suffix(".py")
+    files = path, path.with_name(description_name(path.name)), path.with_suffix(".py"), path.with_suffix(".md")
     for file in files:
         if file.is_dir() or (file.exists() and not file.is_file()):
             raise ArgumentError(f"`{argument}` must be a file to write, but {file} is a folder or no regular file.")
