@@ -22,7 +22,7 @@ _TITLES = {
     ("subj", "16-a-class"): "subjective or objective, 16 a class",
 }
 _WAYS = {
-    "base": "fine-tuned base",
+    "base": "pretrained base",
     "static": "static vectors",
     "tf-idf": "tf-idf, logistic regression",
     "model2vec": "model2vec, logistic regression",

@@ -28,7 +28,7 @@ def test_a_row_is_a_mean_over_seeds(tables):
     lines = [run("base", 0.8), run("base", 0.9, cpu_minutes=3.0), run("base", 0.1, judged="dev"), run("tf-idf", 0.7)]
     said = tables.table(lines).splitlines()
     assert said[2:4] == [
-        "| customer reviews, 400 | 400 | fine-tuned base | 85.0 % | 80.0 to 90.0 | 2 | 2.1 | 47.0 | 1,234 |",
+        "| customer reviews, 400 | 400 | pretrained base | 85.0 % | 80.0 to 90.0 | 2 | 2.1 | 47.0 | 1,234 |",
         "| customer reviews, 400 | 400 | tf-idf, logistic regression | 70.0 % |  | 1 | 1.3 | 47.0 | 1,234 |",
     ]
     assert said[-1] == "an abacus; Python 3, torch 2. Every run: benchmarks/results/text_models.jsonl."

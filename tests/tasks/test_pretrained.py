@@ -15,7 +15,8 @@ from regard.errors import ArgumentError
 from regard.inputs import Batch, PretrainedTokenizer
 from regard.tasks import Recipe, default_recipe
 from regard.tasks.pretrained.base import new_model, read_config
-from regard.tasks.pretrained.network import PretrainedNetwork, pieces_of
+from regard.tasks.pretrained.network import PretrainedNetwork
+from regard.tasks.pretrained.tuned_base import pieces_of
 from regard.tasks.pretrained.tuning import TUNED, Tuning
 from tasks.bases import TEXTS, make_base
 
@@ -242,7 +243,7 @@ def test_hiding_a_word_hides_all_of_its_pieces(base):
     # By hand: a mask that leaves the pieces of the second word out, for all queries.
     (item,) = [model.read(words)]
     batch = model.recipe.input.batch(model.encoder, [item])
-    pieces = model.network.pieces(batch)
+    pieces = model.network.pieces(batch.vectors)
     mask = pieces.attention_mask.clone()
     ends = [1, 2, 2 + len(item[1])]
     mask[:, ends[1] : ends[2]] = 0
@@ -262,7 +263,7 @@ def test_weights_of_words_are_those_of_their_pieces(base):
     (record,) = model.look([words])
     there = model.network.network
     there.set_attn_implementation("eager")
-    pieces = model.network.pieces(model.recipe.input.batch(model.encoder, [model.read(words)]))
+    pieces = model.network.pieces(model.recipe.input.batch(model.encoder, [model.read(words)]).vectors)
     with torch.no_grad():
         every = there(
             input_ids=pieces.input_ids, attention_mask=pieces.attention_mask, output_attentions=True
@@ -276,14 +277,22 @@ def test_weights_of_words_are_those_of_their_pieces(base):
 
 
 def test_default_recipes_of_a_base(base):
-    few = default_recipe(list(zip(TEXTS * 5, FEELINGS * 5, strict=True)), base=base("bert"))
-    assert (few.task.kind, few.input.kind, few.network) == ("classifier", "pretrained", "pretrained")
+    pairs = list(zip(TEXTS * 5, FEELINGS * 5, strict=True))
+    few = default_recipe(pairs, base=base("bert"))
+    assert (few.task.kind, few.input.kind, few.network) == ("classifier", "pretrained", "identity")
+    assert (few.head, few.input.tuned, few.task.pooling, few.width) == ("fitted", "head", "normalised_mean", 24)
+    assert default_recipe(pairs, base=base("bert"), tune="head") == few
+    tuned = default_recipe(pairs, base=base("bert"), tune="all")
+    assert (tuned.network, tuned.head, tuned.input.tuned) == ("pretrained", "trained", "all")
     # A dev of two texts can't tell which epoch is best.
-    assert few.keep_epoch == few.epochs == 40
-    some = default_recipe(list(zip(TEXTS * 30, FEELINGS * 30, strict=True)), base=base("bert"))
+    assert tuned.keep_epoch == tuned.epochs == 40
+    with pytest.raises(ArgumentError, match="`tune` says what of a base is trained, but `base` names none"):
+        default_recipe(pairs, tune="head")
+    some = default_recipe(list(zip(TEXTS * 30, FEELINGS * 30, strict=True)), base=base("bert"), tune="all")
     assert (some.keep_epoch, some.epochs) == (None, 15)
     many = default_recipe(list(zip(TEXTS * 20_000, FEELINGS * 20_000, strict=True)), base=base("bert"))
-    assert many.epochs < few.epochs
+    assert (many.network, many.head) == ("pretrained", "trained")
+    assert many.epochs < some.epochs
     assert default_recipe(list(zip(WORDS, tags(), strict=True)), base=base("bert")).task.kind == "tagger"
     with pytest.raises(ArgumentError, match="`input` must be 'pretrained' for base, but is 'words'"):
         default_recipe(list(zip(TEXTS * 5, FEELINGS * 5, strict=True)), base=base("bert"), input="words")
@@ -328,7 +337,8 @@ def test_what_is_no_base_is_refused(base, tmp_path):
     refused(tmp_path / "empty", r"holds no config\.json")
     refused(broken(base("bert"), tmp_path / "both", is_encoder_decoder=True), "holds an encoder-decoder")
     refused(broken(base("bert"), tmp_path / "code", auto_map={"AutoModel": "mine.py"}), "brings code of its own")
-    refused(broken(base("bert"), tmp_path / "unknown", model_type="strange"), r"\(strange\) can't be loaded as one")
+    refused(broken(base("bert"), tmp_path / "unknown", model_type="strange"), "that of a strange can't be")
+    refused(broken(base("bert"), tmp_path / "mistyped", hidden_size="big"), "that of a bert can't be: .*hidden_size")
     pickled = shutil.copytree(base("bert"), tmp_path / "pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     refused(pickled, "must hold its weights as safetensors")
@@ -340,13 +350,18 @@ def test_what_is_no_base_is_refused(base, tmp_path):
 
 def test_recipes_that_do_not_fit_are_refused(base):
     for fields, match in (
-        ({"network": "attention"}, "`network` must be 'pretrained' for a classifier of pretrained"),
         ({"members": 2}, "`members` must be 1 for a base"),
-        ({"optimizer": "muon"}, "`optimizer` must be 'adamw' for a base"),
+        ({"optimizer": "muon"}, "`optimizer` must be 'adamw' for pretrained"),
+        ({"input": {"kind": "pretrained", "special_tokens": True}}, "`input.special_tokens` must be false for"),
+        ({"network": "attention"}, "`input.special_tokens` must be true for 'attention'.* Or set `network` to 'pret"),
+        (
+            {"task": "tagger", "network": "attention"},
+            "`network` must be 'pretrained' for a tagger of pretrained, whose",
+        ),
+        ({"task": "seq2seq"}, "`input.special_tokens` must be true for 'transformer'"),
         ({"mask": "causal"}, "`mask` must be 'none'"),
         ({"task": {"kind": "classifier", "auxiliary": {"x": 1.0}}}, "`task.auxiliary`"),
         ({"input": "words"}, "`network` must be one of regard's for words"),
-        ({"task": "seq2seq"}, "must be another for a seq2seq of pretrained"),
     ):
         with pytest.raises(ArgumentError, match=match):
             Recipe(**{"task": "classifier", "input": "pretrained", "network": "pretrained", **fields})
@@ -380,6 +395,7 @@ def test_an_exported_base_says_what_it_said(base, kind, task, tmp_path, monkeypa
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
     description = json.loads((tmp_path / "model.json").read_text())
     labels = description["labels"]
+    assert len(encode(description, [""])["input_ids"]) == 1
     for together in ([sources[0]], sources[1:], sources):
         inputs = encode(description, together)
         assert inputs.keys() == {each.name for each in session.get_inputs()}
@@ -404,8 +420,8 @@ def test_layers_that_are_shared_have_one_rate(base):
     factors = PretrainedNetwork(held, [2], [3], 0, per_item=False, tuning=Tuning(head_rate=3.0)).rate_factors()
     assert factors["network.classifier.weight"] == 3.0
     assert factors["network.albert.embeddings.LayerNorm.bias"] == 1.0
-    with pytest.raises(ArgumentError, match="must be 'all' for a AlbertForSequenceClassification"):
-        trained(base("albert"), "classifier", FEELINGS, input={"tuned": "head"})
+    with pytest.raises(ArgumentError, match="must be 'all' or 'head' for a AlbertForSequenceClassification"):
+        trained(base("albert"), "classifier", FEELINGS, input={"tuned": "layers"})
 
 
 @pytest.mark.parametrize(

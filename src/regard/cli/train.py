@@ -61,7 +61,7 @@ class TrainOptions(NamedTuple):
     tune: Annotated[
         Tuned | None,
         typer.Option(
-            help="What of --base to train: all, the last layers, adapters (LoRA), or the head  [default: all]"
+            help="What of --base to train: all, the last layers, adapters (LoRA), or the head  [default: by data]"
         ),
     ] = None
     input: Annotated[

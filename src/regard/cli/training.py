@@ -68,7 +68,8 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
         broken.write()
     examples = list(splits.train)
     with _naming_option():
-        usual = reader.usual_recipe(examples, source, base=options.base, vectors=options.vectors)
+        tune = None if options.tune is None else options.tune.value
+        usual = reader.usual_recipe(examples, source, base=options.base, tune=tune, vectors=options.vectors)
     begins = options.base or options.vectors
     searches = recipe is None and not resume and (begins or reader.own_recipe(source) is None)
     chosen = _tuned(choose_recipe(recipe, options.out if resume else None, usual), options)

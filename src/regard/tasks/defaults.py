@@ -7,6 +7,7 @@ from typing import Any
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.tasks.examples import as_pairs, spread
+from regard.tasks.pretrained.tuning import TUNED
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS, Pretrained, StaticVectors
@@ -23,6 +24,7 @@ def default_recipe(
     task: str | None = None,
     input: str | None = None,
     base: str | Path | None = None,
+    tune: str | None = None,
     vectors: str | Path | None = None,
 ) -> Recipe:
     """The default recipe for these training examples; it depends on their kind, their size and their number.
@@ -34,12 +36,13 @@ def default_recipe(
         task: the kind of the task, a name in `TASKS`; by default it follows from the targets. Texts that repeat are
             labels; other texts are targets of a seq2seq model.
         input: the kind of source, a name in `INPUTS`; by default it follows from the sources.
-        base: the local folder of a pretrained model to fine-tune, as `save_pretrained` writes it, for a tagger or a
-            classifier of texts.
+        base: the local folder of a pretrained model to fine-tune, as `save_pretrained` writes it, for texts.
+        tune: what of the base is trained: "all", "layers", "adapters" or "head". By default, for labels of up to 32
+            examples on average, an output layer is fitted on the frozen base, else all is trained.
         vectors: a text file of GloVe or word2vec, or a folder of model2vec, whose static vectors texts are read by.
 
     Raises:
-        UnknownNameError: an unknown task, or a kind of source that doesn't read these sources.
+        UnknownNameError: an unknown task or `tune`, or a kind of source that doesn't read these sources.
         ArgumentError: there are no examples, they aren't pairs, or `base` or `vectors` is no such path.
         DataError: `vectors` are broken.
 
@@ -57,6 +60,11 @@ def default_recipe(
         raise UnknownNameError("task", task, TASKS)
     possible_inputs = inputs_of(pairs)
     input, named = _beginning(base, vectors, input, possible_inputs)
+    if tune is not None and base is None:
+        raise ArgumentError("`tune` says what of a base is trained, but `base` names none. Name its folder.")
+    if tune is not None and tune not in TUNED:
+        raise UnknownNameError("tune", tune, TUNED)
+    named |= {} if tune is None else {"tuned": tune}
     if input is not None and input not in possible_inputs:
         raise UnknownNameError("input", input, possible_inputs)
     if input is None:
@@ -67,7 +75,7 @@ def default_recipe(
     kind, own = INPUTS[input], TASKS[task]
     fields = (kind.defaults, own.defaults(input), kind.fitted(pairs), own.fitted(pairs, input))
     recipe = _with_fields({"task": {"kind": task}, "input": {"kind": input, **named}}, *fields)
-    return sized(_with_fields(recipe.to_json(), recipe.input.own_fields(pairs, task)), pairs)
+    return sized(_with_fields(recipe.to_json(), recipe.input.own_fields(pairs, task, named)), pairs)
 
 
 def _beginning(

@@ -128,12 +128,17 @@ def calls_inside(seen: Seen, network: nn.Module, part: nn.Module | None) -> list
 
 
 def side_by_side(network: Any, seen: Seen) -> tuple[list[tuple[SeenLayer, ...]], list[tuple[SeenLayer, ...]]]:
-    """The calls of all members of a network, layer by layer, and those of their poolings."""
-    layers, poolings = (
-        list(zip(*(calls_inside(seen, network, getattr(member, part)) for member in network.members), strict=True))
-        for part in ("network", "pooling")
+    """The calls of all members of a network, layer by layer, and those of their poolings.
+
+    The layers of an embedding that attends, such as a pretrained model, come first.
+    """
+    below, layers, poolings = (
+        list(
+            zip(*(calls_inside(seen, network, getattr(member, part, None)) for member in network.members), strict=True)
+        )
+        for part in ("embedding", "network", "pooling")
     )
-    return layers, poolings
+    return below + layers, poolings
 
 
 def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Case:

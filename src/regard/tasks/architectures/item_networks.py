@@ -200,10 +200,10 @@ class Pretrained(ItemNetwork):
                 f"`network` must be one of regard's for {recipe.input.kind}, but is {self.name!r}, which only a base "
                 "has. Set `input` to a base, or take another network."
             )
-        if recipe.optimizer != "adamw":
+        if recipe.input.special_tokens:
             raise ArgumentError(
-                f"`optimizer` must be 'adamw' for a base, whose layers have rates of their own, but is "
-                f"{recipe.optimizer!r}."
+                f"`input.special_tokens` must be false for {self.name!r}, which puts them around each text itself, but "
+                "is true."
             )
         if recipe.members != 1:
             raise ArgumentError(

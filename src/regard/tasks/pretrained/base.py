@@ -14,7 +14,7 @@ from regard.errors import ArgumentError
 from regard.extras import quiet_transformers
 from regard.files import looks_like_path, read_regular
 
-__all__ = ["about_base", "base_folder", "new_model", "read_config"]
+__all__ = ["about_base", "base_folder", "hidden_size", "new_model", "read_config"]
 
 _CONFIG = "config.json"
 _MOST_BYTES = 1 << 24  # of a configuration; the longest name thousands of labels
@@ -82,6 +82,25 @@ def read_config(folder: Path) -> dict[str, Any]:
             "run. Choose another."
         )
     return found
+
+
+def hidden_size(config: Mapping[str, Any]) -> int:
+    """The size of the vectors of a base with this configuration.
+
+    Raises:
+        ArgumentError: transformers knows no such architecture, or takes no such configuration.
+        MissingExtraError: transformers is not installed.
+    """
+    with quiet_transformers() as transformers:
+        try:
+            return transformers.AutoConfig.for_model(**config).get_text_config().hidden_size
+        # The library validates by classes of its own.
+        except Exception as error:
+            said = " ".join(str(error).split())
+            raise ArgumentError(
+                f"`base` must have a {_CONFIG} that transformers can read, but that of a {config['model_type']} can't "
+                f"be: {said[:200]} Choose another base."
+            ) from error
 
 
 def about_base(folder: Path) -> dict[str, str]:

@@ -1,76 +1,30 @@
 """A fine-tuned base as a network: a model of transformers', on batches of words or pieces."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.inputs import Batch
 from regard.tasks.exporting.traced import TracedNetwork
-from regard.tasks.pretrained.tuning import Tuning, merge_adapters, prepare, rate_factors
-from regard.tasks.training.optimizer import multiplies_bfloat16
+from regard.tasks.pretrained.tuned_base import TunedBase, at_first
+from regard.tasks.pretrained.tuning import Tuning
 
-__all__ = ["Pieces", "PretrainedNetwork", "pieces_of"]
+__all__ = ["PretrainedNetwork"]
 
 _HOLDER = "network."
 
 
-class Pieces(NamedTuple):
-    """A batch as a model of transformers' reads it.
-
-    Args:
-        input_ids: (text, piece) int64, with special tokens and padding.
-        attention_mask: (text, piece) int64: 1 where there is no padding.
-        first: (text, item) int64, the place of each item's first piece.
-    """
-
-    input_ids: Int64[Tensor, "text piece"]
-    attention_mask: Int64[Tensor, "text piece"]
-    first: Int64[Tensor, "text item"]
-
-
-def pieces_of(vectors: Int64[Tensor, "text item piece"], prefix: Tensor, suffix: Tensor, padding: int) -> Pieces:
-    """The pieces of the items of each text, one after the other, between the special tokens.
-
-    Args:
-        vectors: ids from 1 on; 0 is none.
-        prefix, suffix: the ids of the special tokens before and after each text.
-        padding: the id of padding.
-
-    Example:
-        >>> vectors = torch.tensor([[[5, 0], [6, 7]], [[8, 0], [0, 0]]])
-        >>> pieces = pieces_of(vectors, torch.tensor([101]), torch.tensor([102]), padding=0)
-        >>> pieces.input_ids.tolist(), pieces.first.tolist()
-        ([[101, 4, 5, 6, 102], [101, 7, 102, 0, 0]], [[1, 2], [1, 2]])
-    """
-    held = vectors > 0
-    counts, flat = held.sum(-1), held.flatten(1)
-    lengths = len(prefix) + flat.sum(1)
-    size = len(prefix) + int(flat.sum(1).max()) + len(suffix)
-    input_ids = vectors.new_full((len(vectors), size), padding)
-    input_ids[:, : len(prefix)] = prefix
-    rows, places = flat.nonzero(as_tuple=True)
-    input_ids[rows, len(prefix) + flat.cumsum(1)[rows, places] - 1] = vectors.flatten(1)[rows, places] - 1
-    ends = lengths[:, None] + torch.arange(len(suffix), device=vectors.device)
-    input_ids.scatter_(1, ends, suffix.expand(len(vectors), -1))
-    mask = torch.arange(size, device=vectors.device) < (lengths + len(suffix))[:, None]
-    return Pieces(input_ids, mask.long(), len(prefix) + counts.cumsum(1) - counts)
-
-
-class PretrainedNetwork(nn.Module, TracedNetwork):
+class PretrainedNetwork(TunedBase, TracedNetwork):
     """A model of transformers' with an output layer of its own, as the network of a tagger or a classifier.
 
-    Its tensors have the names that transformers gives them, so that a saved folder loads there, too. In training it
-    computes in bfloat16 where the processor has instructions for it; the weights, and predictions, are float32.
+    Its tensors have the names that transformers gives them, so that a saved folder loads there, too.
 
     Args:
-        model: the model.
-        prefix, suffix: the ids of the special tokens before and after each text.
-        padding: the id of padding.
+        model, prefix, suffix, padding, tuning: as in `TunedBase`; the model has an output layer.
         per_item: whether its outputs are for each item, read from its first piece.
-        tuning: what is trained; None: nothing is, as of a model that is loaded.
 
     Raises:
         ArgumentError, MissingExtraError: as in `prepare`.
@@ -91,8 +45,6 @@ class PretrainedNetwork(nn.Module, TracedNetwork):
     }
 
     linear = None
-    prefix: Tensor
-    suffix: Tensor
 
     def __init__(
         self,
@@ -104,15 +56,7 @@ class PretrainedNetwork(nn.Module, TracedNetwork):
         per_item: bool,
         tuning: Tuning | None,
     ):
-        super().__init__()
-        # transformers loads a model in evaluation mode, in which nothing is dropped.
-        self.network = model.train()
-        self.tuning = tuning
-        if tuning is not None:
-            prepare(model, tuning)
-        self.register_buffer("prefix", torch.tensor(prefix, dtype=torch.int64), persistent=False)
-        self.register_buffer("suffix", torch.tensor(suffix, dtype=torch.int64), persistent=False)
-        self.padding = padding
+        super().__init__(model, prefix, suffix, padding, tuning)
         # Where there is one output for a text, the model's own output layer pools.
         self.pooling = None if per_item else nn.Identity()
         self.output = nn.Identity()
@@ -126,33 +70,19 @@ class PretrainedNetwork(nn.Module, TracedNetwork):
 
     def item_numbers(self, batch: Batch) -> Float[Tensor, "text item output"]:
         """The outputs for each item; those at padding are meaningless."""
-        pieces = self.pieces(batch)
-        return _at(self._outputs(pieces.input_ids, pieces.attention_mask), pieces.first)
+        pieces = self.pieces(batch.vectors)
+        return at_first(self._outputs(pieces.input_ids, pieces.attention_mask), pieces.first)
 
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
         if self.pooling is None:
             return self.item_numbers(batch)[batch.real]
-        pieces = self.pieces(batch)
+        pieces = self.pieces(batch.vectors)
         return self._outputs(pieces.input_ids, pieces.attention_mask)
 
     def features(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs: where the output layer begins is not the same in every architecture."""
         return self(batch)
-
-    def rate_factors(self) -> dict[str, float]:
-        """The learning rate of each trained parameter, as a multiple of the recipe's, by its name."""
-        if self.tuning is None:
-            return {}
-        return {f"{_HOLDER}{name}": factor for name, factor in rate_factors(self.network, self.tuning).items()}
-
-    def finish(self) -> None:
-        """After training: merge the adapters, so that the tensors are those of the architecture."""
-        merge_adapters(self.network)
-
-    def pieces(self, batch: Batch) -> Pieces:
-        """What the model reads of a batch."""
-        return pieces_of(batch.vectors, self.prefix, self.suffix, self.padding)
 
     def config(self, names: Sequence[str], problem: str) -> dict[str, Any]:
         """The configuration of the model, for transformers.
@@ -175,7 +105,7 @@ class PretrainedNetwork(nn.Module, TracedNetwork):
         }
 
     def inputs_of(self, batch: Batch) -> dict[str, Tensor]:
-        pieces = self.pieces(batch)
+        pieces = self.pieces(batch.vectors)
         found = {"input_ids": pieces.input_ids, "attention_mask": pieces.attention_mask}
         if self.pooling is not None:
             return found
@@ -187,20 +117,10 @@ class PretrainedNetwork(nn.Module, TracedNetwork):
             return outputs
         first = tensors["first"]
         real = torch.arange(first.shape[1], device=first.device) < tensors["lengths"][:, None]
-        return _at(outputs, first) * real[..., None]
+        return at_first(outputs, first) * real[..., None]
 
     def _outputs(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        device = input_ids.device
-        fast = self.training and multiplies_bfloat16(device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=fast):
-            found = self.network(input_ids=input_ids, attention_mask=attention_mask)
-        return found.logits.float()
-
-
-def _at(outputs: Float[Tensor, "text piece output"], first: Int64[Tensor, "text item"]) -> Tensor:
-    """The outputs of the first piece of each item; meaningless at padding."""
-    places = first.clamp(max=outputs.shape[1] - 1)
-    return outputs.gather(1, places[..., None].expand(-1, -1, outputs.shape[-1]))
+        return self.found(input_ids, attention_mask).logits.float()
 
 
 def _without_holder(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

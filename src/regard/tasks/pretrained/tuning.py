@@ -25,7 +25,7 @@ class Tuning:
         layers: how many layers of "layers".
         rank: the rank of adapters.
         layer_decay: the learning rate of a layer, as a fraction of that of the layer above it.
-        head_rate: the learning rate of the output layer, as a multiple of that of the last layer.
+        head_rate: the learning rate of what stands above the base, as a multiple of that of its last layer.
 
     Source: Howard and Ruder 2018 (arXiv 1801.06146), section 3.2, for rates by layer; Hu et al. 2021 (arXiv
         2106.09685), section 4, for adapters.
@@ -47,8 +47,11 @@ def prepare(model: Any, tuning: Tuning) -> None:
     """
     if tuning.tuned == "all":
         return
-    depths = _depths(model)
-    top = max(depths.values())
+    if tuning.tuned == "head":
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(not _in_base(model, name))
+        return
+    depths, top = _depths(model)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(
             depths[name] == top or (tuning.tuned == "layers" and depths[name] >= top - tuning.layers)
@@ -85,8 +88,7 @@ def rate_factors(model: Any, tuning: Tuning) -> dict[str, float]:
     trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
     if _layers(model) is None:
         return {name: 1.0 if _in_base(model, name) else tuning.head_rate for name in trained}
-    depths = _depths(model)
-    top = max(depths.values())
+    depths, top = _depths(model)
     return {
         name: tuning.head_rate if depths[name] == top else tuning.layer_decay ** (top - 1 - depths[name])
         for name in trained
@@ -102,11 +104,14 @@ def _layers(model: Any) -> tuple[str, int] | None:
 
 def _in_base(model: Any, name: str) -> bool:
     """Whether a parameter is one of the base, and not of the output layer or what pools the text for it."""
-    return name.startswith(f"{model.base_model_prefix}.") and "pooler" not in name
+    alone = model.base_model is model
+    return (alone or name.startswith(f"{model.base_model_prefix}.")) and "pooler" not in name
 
 
-def _depths(model: Any) -> dict[str, int]:
+def _depths(model: Any) -> tuple[dict[str, int], int]:
     """The depth of each parameter: 0 for embeddings, the number of its layer, and one more for the output layer.
+
+    The second value is that of the output layer, whether there is one or not.
 
     A last norm belongs to the last layer.
 
@@ -116,7 +121,7 @@ def _depths(model: Any) -> dict[str, int]:
     found = _layers(model)
     if found is None:
         raise ArgumentError(
-            f"`input.tuned` must be 'all' for a {type(model).__name__}, whose layers can't be told apart. Leave it out."
+            f"`input.tuned` must be 'all' or 'head' for a {type(model).__name__}, whose layers can't be told apart."
         )
     layers, count = found
     tables = {
@@ -134,4 +139,4 @@ def _depths(model: Any) -> dict[str, int]:
             depths[name] = count + 1
         else:
             depths[name] = count if begun and name not in tables else 0
-    return depths
+    return depths, count + 1

@@ -346,21 +346,29 @@ class SplitsReader:
         return about
 
     def usual_recipe(
-        self, examples: list[Any], asked: str | None = None, *, base: str | None = None, vectors: str | None = None
+        self,
+        examples: list[Any],
+        asked: str | None = None,
+        *,
+        base: str | None = None,
+        tune: str | None = None,
+        vectors: str | None = None,
     ) -> Recipe:
         """The recipe that was tuned on this data set, else the default recipe for its examples.
 
         Args:
             examples: the training examples.
             asked: the kind of source that the user chose.
-            base, vectors: as in `default_recipe`.
+            base, tune, vectors: as in `default_recipe`.
 
         Raises:
             UnknownNameError: this kind can't read these sources.
             ArgumentError: `base` is no such folder.
         """
         if base is not None or vectors is not None:
-            return default_recipe(examples, task=self.task.name, input=asked, base=base, vectors=vectors)
+            return default_recipe(
+                examples, task=self.task.name, input=asked, base=base, tune=tune if base else None, vectors=vectors
+            )
         kinds = self.kinds(examples)
         if asked is not None and asked not in kinds:
             raise UnknownNameError("input", asked, kinds)

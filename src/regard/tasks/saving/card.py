@@ -121,7 +121,8 @@ def _net(model: Mapping[str, Any]) -> str:
     found = recipe.architecture.summary
     if isinstance(recipe.architecture, ItemNetwork) and not recipe.architecture.attends:
         draws = _pooling_attends(recipe)
-        found += ", and attention that draws the answer from them" if draws else recipe.architecture.unattended
+        unattended = "" if recipe.input.brings_network else recipe.architecture.unattended
+        found += ", and attention that draws the answer from them" if draws else unattended
     if recipe.head == "fitted":
         found += "; only its output layer was fitted to the examples"
     if recipe.members > 1:
@@ -377,7 +378,8 @@ _TRAINING = (
 
 def _limits(model: Mapping[str, Any]) -> str:
     recipe, limits = _recipe(model), TASKS[model["kind"]].limits[model["answer"]["kind"]]
-    attends = recipe.architecture.attends or _pooling_attends(recipe)
+    # A base attends, whatever stands above it.
+    attends = recipe.architecture.attends or _pooling_attends(recipe) or recipe.input.brings_network
     return limits.format(knows=INPUTS[_input(model)].limits, attention=_ATTENTION if attends else _NO_ATTENTION)
 
 

@@ -27,6 +27,7 @@ Examples:
   regard train seq2seq --data multi30k --label de-en --out translator
   regard train seq2seq --data fsdd-strings --out transcriber
   regard train seq2seq --data pairs.csv --out mine
+  regard train seq2seq --data pairs.csv --base minilm/ --out begun
   regard evaluate mine --data pairs.csv
 """
 
@@ -36,6 +37,17 @@ _INPUTS: dict[str, dict[str, Any]] = {
     "speech": {"together": 4},
     "texts": {"piece_dropout": 0.0},
 }
+
+_OF_BASE: dict[str, Any] = {
+    "network": "attention",
+    "layers": 1,
+    "epochs": 14,
+    "batch_items": 1500,
+    "schedule": "cosine",
+    "learning_rate": 1e-4,
+    "input": {"head_rate": 20.0, "special_tokens": True},
+}
+"""Where the encoder is a base: the decoder learns from nothing, so its rate and epochs are those without a base."""
 
 
 class _Seq2Seq(Task):
@@ -48,7 +60,7 @@ class _Seq2Seq(Task):
     help = _HELP
     summary = "Write a text for each source."
     # A text is no label.
-    options_without = ("renamed", "ensemble", "base", "tune")
+    options_without = ("renamed", "ensemble")
     gives: ClassVar = {"text": "A seq2seq model: it writes a text for a source, and decides its length."}
     limits: ClassVar = {
         "text": (
@@ -99,7 +111,7 @@ class _Seq2Seq(Task):
 
     def defaults(self, source: str) -> Mapping[str, Any]:
         own = {"smoothing": 0.1, "learning_rate": 2e-3, "average": 0.98, "input": _INPUTS.get(source, {})}
-        return {**ENCODER_DECODER, **own}
+        return {**ENCODER_DECODER, **own, **(_OF_BASE if source == "pretrained" else {})}
 
     def fitted(self, pairs: Sequence[tuple[Any, Any]], source: str) -> Mapping[str, Any]:
         from regard.tasks.seq2seq.settings import fitted_settings

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,11 +16,12 @@ from regard.inputs.saved import checked_names
 from regard.page.numbers import counted
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.pretrained.tuning import TUNED, Tuning
-from regard.tasks.settings import integer, integer_or_none, one_of, real, text
+from regard.tasks.settings import boolean, integer, integer_or_none, one_of, real, text
 from regard.tasks.sources.source import Framed
 from regard.tasks.sources.word_source import CUTS, WordSource
 
 if TYPE_CHECKING:
+    from regard.tasks.pretrained.embedding import PretrainedEmbedding
     from regard.tasks.pretrained.network import PretrainedNetwork
 
 __all__ = ["Pretrained", "PretrainedEncoder"]
@@ -41,7 +43,6 @@ _POSITIONS_AFTER_PADDING = (
     "xmod",
 )
 """The architectures of transformers that count positions from that of padding on."""
-_FEW, _FEW_EPOCHS = 100, 40  # of fewer texts, dev can't tell which epoch is best
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ class PretrainedEncoder:
 class Pretrained(WordSource):
     """Sources that are texts or sentences, read by a pretrained model: a local folder of `save_pretrained`.
 
-    The network of the recipe must be "pretrained": the model is fine-tuned with an output layer of its own, and what is
-    saved loads in transformers, too.
+    With the network "pretrained" the model is fine-tuned with an output layer of its own, and what is saved loads in
+    transformers, too. With another network, and in a seq2seq model, it is an embedding: that network reads its last
+    hidden state at each item.
 
     Args:
         base: the folder of the pretrained model, with its tokenizer. Only training needs it.
@@ -116,7 +118,10 @@ class Pretrained(WordSource):
             `adapter_rank`, which are merged with the weights at the end; or "head", the output layer alone.
         tuned_layers, adapter_rank: see `tuned`.
         layer_decay: the learning rate of each layer as a fraction of that of the layer above it.
-        head_rate: the learning rate of the output layer as a multiple of the recipe's.
+        head_rate: the learning rate of the output layer, and of all that stands above the model, as a multiple of the
+            recipe's, which is that of the model's last layer.
+        special_tokens: whether the special tokens around a text, and each piece of a word, are items, as they must be
+            for another network than "pretrained".
         longest: how many pieces of a text are read; what follows is cut off. None: as many as the base reads, at most
             512. Sentences of words are never cut.
         cut: how a text is split for a tagger, a name in `CUTS`.
@@ -130,7 +135,7 @@ class Pretrained(WordSource):
     vectors: ClassVar[str] = "the vector that a pretrained model gives each piece, in its context"
     brings_network: ClassVar[bool] = True
     limits: ClassVar[str] = (
-        "It knows the language of the model that it was fine-tuned from, and may share that model's biases."
+        "It knows the language of the pretrained model that it begins from, and may share that model's biases."
     )
     modalities: ClassVar[Mapping[str, int]] = {"text": 1}
     updates: ClassVar[int] = 600
@@ -153,6 +158,7 @@ class Pretrained(WordSource):
     adapter_rank: int = integer(8, 1, 1024)
     layer_decay: float = real(0.9, 0.0, 1.0, above=True)
     head_rate: float = real(1.0, 0.0, above=True)
+    special_tokens: bool = boolean(False)
     longest: int | None = integer_or_none(1)
     cut: str = one_of("words", *CUTS)
 
@@ -161,11 +167,10 @@ class Pretrained(WordSource):
         # Never the default: it needs a base.
         return 1 if isinstance(source, str | list | tuple) else 0
 
-    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str) -> Mapping[str, Any]:
-        # With 16 examples of each of two classes, the last of 40 epochs was right in 67 % of dev, the best of 40 by
-        # three examples in 65 %, and the best of 15 in 60 % (means of three samples).
-        few = len(pairs) < _FEW and isinstance(pairs[0][1], str)
-        return {"epochs": _FEW_EPOCHS, "keep_epoch": _FEW_EPOCHS} if few else {}
+    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        from regard.tasks.sources.pretrained_defaults import pretrained_defaults
+
+        return pretrained_defaults(self._read(words=False).config, pairs, task, asked.get("tuned"))
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> PretrainedEncoder:
         return self._read(words=not isinstance(next(iter(sources), ""), str))
@@ -174,16 +179,23 @@ class Pretrained(WordSource):
         return PretrainedEncoder.from_json(saved)
 
     def item(self, encoder: PretrainedEncoder, source: str | Sequence[str]) -> list[list[int]]:
-        """The ids of the pieces of each word, or of each piece of a text."""
+        """The ids of the pieces of each word, or of each piece of a text.
+
+        With special tokens as items, each piece of a word is an item of its own.
+        """
+        own = encoder.tokenizer
         if isinstance(source, str):
-            return [[piece] for piece in encoder.tokenizer.encode(source)[: self._most(encoder)]]
-        pieces = encoder.tokenizer.encode_words(self.words(source))
-        if (count := sum(map(len, pieces))) > (most := encoder.most_pieces):
-            raise ArgumentError(
-                f"a sentence may have {counted(most, 'piece')}, the positions of the base, but one of "
-                f"{counted(len(source), 'word')} has {count:,}. {self.shorten}"
-            )
-        return pieces
+            pieces = [[piece] for piece in own.encode(source)[: self._most(encoder)]]
+        else:
+            pieces = own.encode_words(self.words(source))
+            if (count := sum(map(len, pieces))) > (most := encoder.most_pieces):
+                raise ArgumentError(
+                    f"a sentence may have {counted(most, 'piece')}, the positions of the base, but one of "
+                    f"{counted(len(source), 'word')} has {count:,}. {self.shorten}"
+                )
+        if not self.special_tokens or not pieces:
+            return pieces
+        return [[piece] for piece in (*own.prefix, *chain(*pieces), *own.suffix)]
 
     def _most(self, encoder: PretrainedEncoder) -> int:
         return min(encoder.most_pieces, self.longest or encoder.most_pieces)
@@ -237,7 +249,7 @@ class Pretrained(WordSource):
         draws, most = torch.Generator().manual_seed(0), encoder.config.get("vocab_size", 2)
 
         def word() -> list[int]:
-            count = int(torch.randint(1, 3, (), generator=draws))
+            count = 1 if self.special_tokens else int(torch.randint(1, 3, (), generator=draws))
             return torch.randint(0, most, (count,), generator=draws).tolist()
 
         return [[word() for _ in range(length)] for length in lengths]
@@ -246,11 +258,13 @@ class Pretrained(WordSource):
         return "pretrained"
 
     def names(self, encoder: PretrainedEncoder, source: str | Sequence[str]) -> list[str]:
-        if not isinstance(source, str):
+        if not isinstance(source, str) and not self.special_tokens:
             return list(source)
-        return encoder.tokenizer.names(encoder.tokenizer.encode(source)[: self._most(encoder)])
+        return encoder.tokenizer.names([*chain(*self.item(encoder, source))])
 
     def framed(self, encoder: PretrainedEncoder, source: Any, item: Sequence[Sequence[int]]) -> Framed:
+        if self.special_tokens:
+            return Framed(tuple(self.names(encoder, source)))
         own = encoder.tokenizer
         before, after = own.names(own.prefix), own.names(own.suffix)
         ends = [*range(len(before) + 1)]
@@ -270,32 +284,49 @@ class Pretrained(WordSource):
             "all": "all of its weights",
             "layers": f"its last {counted(self.tuned_layers, 'layer')}",
             "adapters": f"by adapters of rank {self.adapter_rank}, which are merged with its weights",
-            "head": "its output layer alone",
         }
+        frozen = f"trained by regard on the frozen base {about.get('name')}"
         return {
             "what": "weights of the base",
-            "how": f"fine-tuned by regard, {how[self.tuned]}, from {about.get('name')}",
+            "how": frozen
+            if self.tuned == "head"
+            else f"fine-tuned by regard, {how[self.tuned]}, from {about.get('name')}",
             "files": {"weights": about.get("sha256")},
             **about,
         }
 
     def network(self, encoder: PretrainedEncoder, outputs: int, *, per_item: bool) -> "PretrainedNetwork":
-        from regard.tasks.pretrained.base import new_model
         from regard.tasks.pretrained.network import PretrainedNetwork
 
         head = "AutoModelForTokenClassification" if per_item else "AutoModelForSequenceClassification"
-        config = {**encoder.config, "pad_token_id": encoder.padding}
-        model = new_model(config, head, outputs, encoder.weights)
+        return PretrainedNetwork(*self._base(encoder, head, outputs), per_item=per_item, tuning=self._tuning(encoder))
+
+    def embedding(self, encoder: PretrainedEncoder, width: int) -> "PretrainedEmbedding":
+        from regard.tasks.pretrained.embedding import PretrainedEmbedding
+
+        # A model with outputs for each piece has no layers that only outputs for a text need.
+        model, _, _, padding = self._base(encoder, "AutoModelForTokenClassification", 1)
+        return PretrainedEmbedding(model.base_model, padding, width=width, tuning=self._tuning(encoder))
+
+    def _base(self, encoder: PretrainedEncoder, head: str, outputs: int) -> tuple[Any, list[int], list[int], int]:
+        """The model with an output layer, the ids of the special tokens around each text, and that of padding."""
+        from regard.tasks.pretrained.base import new_model
+
+        model = new_model({**encoder.config, "pad_token_id": encoder.padding}, head, outputs, encoder.weights)
         own, rows = encoder.tokenizer, model.get_input_embeddings().num_embeddings
         if own.size > rows:
             raise ArgumentError(
                 f"`base` must have an embedding for each of the {own.size:,} ids of its tokenizer, but has {rows:,}. "
                 "Save the model and the tokenizer that belong together."
             )
-        tuning = None if encoder.weights is None else self._tuning
-        return PretrainedNetwork(model, own.prefix, own.suffix, encoder.padding, per_item=per_item, tuning=tuning)
+        return model, own.prefix, own.suffix, encoder.padding
 
     def files(self, encoder: PretrainedEncoder, network: Any, target: Any) -> Mapping[str, bytes]:
+        from regard.tasks.pretrained.network import PretrainedNetwork
+
+        if not isinstance(network, PretrainedNetwork):
+            # No class of transformers' has regard's networks.
+            return {}
         found = {name: text.encode() for name, text in encoder.tokenizer.files.items()}
         names = target.labels or target.questions
         problem = "single_label" if target.labels else "multi_label" if target.questions else ""
@@ -309,18 +340,21 @@ class Pretrained(WordSource):
         files = sorted((path.name, (told := path.stat()).st_size, told.st_mtime_ns) for path in folder.iterdir())
         return _read(folder, tuple(files), words=words)
 
-    @property
-    def _tuning(self) -> Tuning:
+    def _tuning(self, encoder: PretrainedEncoder) -> Tuning | None:
+        """What is trained; None for a model that was trained before."""
+        if encoder.weights is None:
+            return None
         return Tuning(self.tuned, self.tuned_layers, self.adapter_rank, self.layer_decay, self.head_rate)
 
 
 @lru_cache(2)
 def _read(folder: Path, files: tuple[Any, ...], *, words: bool) -> PretrainedEncoder:
     """Read a base with these files, without its weights, which takes a second or two."""
-    from regard.tasks.pretrained.base import about_base, read_config
+    from regard.tasks.pretrained.base import about_base, hidden_size, read_config
 
     # A path of this machine says nothing elsewhere.
     config = {name: value for name, value in read_config(folder).items() if name != "_name_or_path"}
+    hidden_size(config)  # checks it: a tokenizer that is loaded first would say that it is broken
     found = PretrainedEncoder(about_base(folder), config, PretrainedTokenizer.read(folder, words=words), folder)
     if found.most_pieces < 1:
         raise ArgumentError(

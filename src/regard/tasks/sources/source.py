@@ -58,7 +58,7 @@ class Source(Settings):
     of_words: ClassVar[bool] = False
     """Whether an item is a word of a sentence, so that `regard tag` tags its items."""
     brings_network: ClassVar[bool] = False
-    """Whether it has a network of its own, for the network "pretrained" of a recipe."""
+    """Whether it can bring a network of its own, for the network "pretrained" of a recipe."""
     shorten: ClassVar[str] = "Cut it into parts."
     """The advice for a source with too many items."""
     example: ClassVar[str]
@@ -202,12 +202,13 @@ class Source(Settings):
         """The module that maps the vectors of a batch to vectors of this width."""
         raise NotImplementedError(f"{type(self).__name__} must have an embedding")
 
-    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str) -> Mapping[str, Any]:
+    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """The settings of a default recipe that depend on files that these settings name, as in `defaults`.
 
         Args:
             pairs: the training examples.
             task: the kind of the task.
+            asked: those of these settings that were asked for, which must stay so.
         """
         return {}
 

@@ -62,7 +62,7 @@ class StaticVectors(LinearWordSource):
     def suits(cls, source: Any) -> int:
         return 1 if isinstance(source, str | list | tuple) else 0
 
-    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str) -> Mapping[str, Any]:
+    def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         return static_defaults(existing(self.path), pairs, task)
 
     @property

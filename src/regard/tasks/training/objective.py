@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.tasks.judging.measure import Measure
 from regard.tasks.network import Ensemble, SourceNetwork
-from regard.tasks.pretrained.network import PretrainedNetwork
+from regard.tasks.pretrained.tuned_base import TunedBase
 from regard.tasks.recipe import Recipe
 from regard.tasks.training.batching import Batches, batches_by_length, shuffled_batches
 from regard.tasks.training.dataset import Dataset, TrainingBatch
@@ -86,17 +86,16 @@ class Objective(nn.Module):
 
     def rate_factors(self) -> dict[str, float]:
         """The learning rates of parameters as multiples of the recipe's, by name; 1 for those that are left out."""
-        return {
-            f"{place}.{name}": factor
-            for place, part in self.named_modules()
-            if isinstance(part, PretrainedNetwork)
-            for name, factor in part.rate_factors().items()
-        }
+        bases = [(place, part) for place, part in self.named_modules() if isinstance(part, TunedBase)]
+        # What stands above a base has the rate of an output layer.
+        above = {name: part.tuning.head_rate for _, part in bases if part.tuning for name, _ in self.named_parameters()}
+        own = {f"{place}.{name}": rate for place, part in bases for name, rate in part.rate_factors().items()}
+        return above | own
 
     def finish(self) -> None:
         """Give the network, which has its final weights, the form in which it is saved."""
         for part in self.modules():
-            if isinstance(part, PretrainedNetwork):
+            if isinstance(part, TunedBase):
                 part.finish()
 
     def batches(self, epoch: int) -> Batches:

@@ -31,7 +31,8 @@ def make_optimizer(
     kept = [p for p in module.parameters() if p.ndim <= 1 or id(p) in tables]
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": kept, "weight_decay": 0.0}]
     if factors:
-        groups = _by_factor(groups, {id(p): factors.get(name, 1.0) for name, p in module.named_parameters()})
+        # Where nothing is trained, an optimiser wants parameters all the same.
+        groups = _by_factor(groups, {id(p): factors.get(name, 1.0) for name, p in module.named_parameters()}) or groups
     settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": (0.9, recipe.beta2)}
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(groups, **settings, fused=True)

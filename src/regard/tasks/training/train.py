@@ -46,6 +46,7 @@ def train(
     *,
     recipe: Recipe | None = None,
     base: str | Path | None = None,
+    tune: str | None = None,
     vectors: str | Path | None = None,
     search: bool | None = None,
     auxiliary: Mapping[str, Sequence[Any]] | None = None,
@@ -69,6 +70,8 @@ def train(
         recipe: how to train. None: `tasks.default_recipe`, which depends on the kind and the number of the examples.
         base: the local folder of a pretrained model, as `save_pretrained` writes it, to fine-tune by
             `tasks.default_recipe`, where `recipe` is None.
+        tune: what of the base is trained, "all", "layers", "adapters" or "head", likewise. None: what suits the number
+            of examples.
         vectors: static vectors to read texts by, likewise: a text file of GloVe or word2vec, or a folder of model2vec.
         search: whether to compare the recipe's network with `Task.candidates` first, on parts of the training examples,
             and to train the best. None: only if `recipe` is None. Not under torchrun.
@@ -112,6 +115,10 @@ def train(
         ['PRON', 'VERB']
     """
     _check_recipe(recipe)
+    begins = {"base": base, "vectors": vectors, "tune": tune}
+    given = next((name for name, value in begins.items() if value is not None), None)
+    if recipe is not None and given is not None:
+        raise ArgumentError(f"`{given}` must be left out beside `recipe`, whose `input` names one.")
     _check_data(data)
     _check_examples(examples)
     launch = launched()
@@ -121,13 +128,10 @@ def train(
         examples, dev, auxiliary = held.train, held.dev or (), held.auxiliary
         is_are = "is" if len(dev) == 1 else "are"
         show.note(f"{len(dev):,} of {len(examples) + len(dev):,} examples {is_are} dev, by a hash of each source.")
-    if recipe is not None and (base is not None or vectors is not None):
-        given = "vectors" if base is None else "base"
-        raise ArgumentError(f"`{given}` must be left out beside `recipe`, whose `input` names one.")
     searches = recipe is None if search is None else search
     if recipe is None:
         examples = as_list("examples", examples, "(source, target) pairs")
-        recipe = default_recipe(examples, base=base, vectors=vectors)
+        recipe = default_recipe(examples, base=base, tune=tune, vectors=vectors)
         show.note(
             f"Training a {recipe.task.kind} of {recipe.input.kind} by a default recipe: {recipe.epochs} epochs at most."
         )

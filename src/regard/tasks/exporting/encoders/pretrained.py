@@ -40,6 +40,10 @@ def encode(description: dict[str, Any], sources: Sequence[str | Sequence[str]]) 
     ids, mask = _padded(rows, saved["padding"]), _padded([[1] * len(row) for row in rows], 0)
     inputs = {"input_ids": ids, "attention_mask": mask, "first": _padded(firsts, 0)}
     inputs["lengths"] = np.array([len(row) for row in firsts], np.int64)
+    if "vectors" in names:
+        # A network above the model reads each piece as an item, special tokens, too; 0 is none.
+        inputs["lengths"] = mask.sum(1)
+        inputs["vectors"] = ((ids + 1) * mask)[..., None]
     return {name: array for name, array in inputs.items() if name in names}
 
 
