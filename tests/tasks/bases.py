@@ -20,6 +20,15 @@ def make_base(folder: Path, kind: str, **more) -> Path:
     return folder
 
 
+def each_once(above: Path):
+    """A function that makes a base of each kind once, in this folder, and gives its own."""
+
+    def make(kind: str) -> Path:
+        return above / kind if (above / kind).exists() else make_base(above / kind, kind)
+
+    return make
+
+
 def _word_pieces():
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors

@@ -18,7 +18,7 @@ from regard.tasks.pretrained.base import new_model, read_config
 from regard.tasks.pretrained.network import PretrainedNetwork
 from regard.tasks.pretrained.tuned_base import pieces_of
 from regard.tasks.pretrained.tuning import TUNED, Tuning
-from tasks.bases import TEXTS, make_base
+from tasks.bases import TEXTS, each_once, make_base
 
 transformers = pytest.importorskip("transformers", reason="comes with the extra huggingface")
 pytest.importorskip("tokenizers", reason="comes with the extra text")
@@ -30,13 +30,7 @@ FEELINGS = ["good", "bad", "none", "none"]
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """Makes a base of each kind once."""
-    above = tmp_path_factory.mktemp("bases")
-
-    def make(kind):
-        return above / kind if (above / kind).exists() else make_base(above / kind, kind)
-
-    return make
+    return each_once(tmp_path_factory.mktemp("bases"))
 
 
 def recipe_of(base, task, **more):

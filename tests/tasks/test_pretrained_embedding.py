@@ -10,7 +10,8 @@ import regard
 from regard.errors import ArgumentError
 from regard.tasks import Recipe, default_recipe
 from regard.tasks.pretrained.tuned_base import TunedBase
-from tasks.bases import TEXTS, make_base
+from regard.tasks.registry import TASKS
+from tasks.bases import KINDS, TEXTS, each_once
 
 transformers = pytest.importorskip("transformers", reason="comes with the extra huggingface")
 pytest.importorskip("tokenizers", reason="comes with the extra text")
@@ -22,13 +23,7 @@ PAIRS = [(text, " ".join(reversed(text.split()))) for text in TEXTS]
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """Makes a base of each kind once."""
-    above = tmp_path_factory.mktemp("bases")
-
-    def make(kind):
-        return above / kind if (above / kind).exists() else make_base(above / kind, kind)
-
-    return make
+    return each_once(tmp_path_factory.mktemp("bases"))
 
 
 def hidden(folder, text):
@@ -143,8 +138,6 @@ def test_a_network_of_regard_above_a_base(base, tuned):
 
 
 def test_what_stands_above_a_base_has_a_rate_of_its_own(base):
-    from regard.tasks.registry import TASKS
-
     recipe = writing(base("bert"), input={"layer_decay": 0.5})
     objective = TASKS["seq2seq"].data(recipe, PAIRS, PAIRS, None).objective()
     factors = objective.rate_factors()
@@ -189,6 +182,24 @@ def test_a_base_reads_for_a_decoder(base, kind, tmp_path):
 def _sources(model, texts):
     batch = model.encode(texts)
     return batch.vectors, batch.lengths
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("task", ["classifier", "tagger", "seq2seq"])
+def test_all_that_is_trained_learns(base, kind, task):
+    """So that several processes can share a batch: a parameter without a gradient would be waited for."""
+    own = {"kind": "pretrained", "base": str(base(kind)), "special_tokens": task == "seq2seq"}
+    network = "attention" if task == "seq2seq" else "pretrained"
+    recipe = Recipe(task=task, input=own, network=network, width=16, heads=2)
+    if task == "tagger":
+        pairs = [(text.split(), list(text.split())) for text in TEXTS]
+    else:
+        pairs = PAIRS if task == "seq2seq" else LABELLED
+    objective = TASKS[task].data(recipe, pairs, pairs, None).objective()
+    for batch in objective.batches(0):
+        objective.zero_grad()
+        objective.loss(batch).total.backward()
+        assert [name for name, each in objective.named_parameters() if each.requires_grad and each.grad is None] == []
 
 
 @pytest.mark.slow
