@@ -123,6 +123,14 @@ def _mpnet(**more):
     )
 
 
+def _xlnet(**more):
+    import transformers
+
+    tokenizer, size = _word_pieces()
+    sizes = {"d_model": 24, "n_layer": 2, "n_head": 2, "d_inner": 32}
+    return tokenizer, transformers.XLNetConfig(vocab_size=size, initializer_range=0.3, **sizes | more)
+
+
 KINDS = {
     "albert": _albert,
     "bert": _bert,
@@ -130,4 +138,5 @@ KINDS = {
     "gpt2": _gpt2,
     "mpnet": _mpnet,
     "roberta": _roberta,
+    "xlnet": _xlnet,
 }

@@ -184,10 +184,10 @@ def _sources(model, texts):
     return batch.vectors, batch.lengths
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"xlnet"}))
 @pytest.mark.parametrize("task", ["classifier", "tagger", "seq2seq"])
 def test_all_that_is_trained_learns(base, kind, task):
-    """So that several processes can share a batch: a parameter without a gradient would be waited for."""
+    """Of the usual bases nothing is left out, as XLNet leaves out its vector for what is masked."""
     own = {"kind": "pretrained", "base": str(base(kind)), "special_tokens": task == "seq2seq"}
     network = "attention" if task == "seq2seq" else "pretrained"
     recipe = Recipe(task=task, input=own, network=network, width=16, heads=2)
@@ -200,6 +200,19 @@ def test_all_that_is_trained_learns(base, kind, task):
         objective.zero_grad()
         objective.loss(batch).total.backward()
         assert [name for name, each in objective.named_parameters() if each.requires_grad and each.grad is None] == []
+
+
+@pytest.mark.slow
+def test_several_processes_share_a_base_that_leaves_something_out(base, tmp_path):
+    recipe = Recipe(
+        task="classifier", input={"kind": "pretrained", "base": str(base("xlnet"))}, network="pretrained", epochs=2
+    )
+    objective = TASKS["classifier"].data(recipe, LABELLED, LABELLED, None).objective()
+    objective.loss(next(iter(objective.batches(0)))).total.backward()
+    left = [name for name, each in objective.named_parameters() if each.grad is None]
+    assert "network.network.transformer.mask_emb" in left
+    model = regard.train(LABELLED, LABELLED, recipe=recipe, progress="none", devices=2)
+    assert len(model.classify(TEXTS)) == 4
 
 
 @pytest.mark.slow

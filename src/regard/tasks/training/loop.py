@@ -151,19 +151,20 @@ class Loop:
         folder.write_log(self.state.history)
 
 
-def _make_fabric(accelerator: str, process: ProcessRank) -> Fabric:
+def _make_fabric(accelerator: str, process: ProcessRank, *, unused: bool) -> Fabric:
     """A Fabric with one device. Of several processes, each is a node with one device.
 
     Args:
         accelerator: "cpu" or "cuda".
         process: the rank of this process; it has joined its group already.
+        unused: whether a parameter may have no gradient, which takes a search in every batch.
     """
     environment = _JoinedAlready(process.rank)
     if process.devices == 1:
         fabric = Fabric(accelerator=accelerator, devices=1, plugins=[environment])
     else:
         # Training changes no buffer of any network.
-        strategy = _SharedBatches(process_group_backend="gloo", broadcast_buffers=False)
+        strategy = _SharedBatches(process_group_backend="gloo", broadcast_buffers=False, find_unused_parameters=unused)
         fabric = Fabric(
             accelerator=accelerator, devices=1, num_nodes=process.devices, strategy=strategy, plugins=[environment]
         )
@@ -233,7 +234,7 @@ def fit(
     try:
         with ended_by_sigterm(), explained_errors(run):
             process.join()
-            fabric = _make_fabric(plan.compute.accelerator, process)
+            fabric = _make_fabric(plan.compute.accelerator, process, unused=plan.objective.may_leave_out)
             objective = plan.objective.to(fabric.device)
             loop = Loop(fabric, TrainingState(objective, plan.recipe, plan.checkpoint), plan.recipe, run, progress)
             if run is not None:

@@ -92,6 +92,11 @@ class Objective(nn.Module):
         own = {f"{place}.{name}": rate for place, part in bases for name, rate in part.rate_factors().items()}
         return above | own
 
+    @property
+    def may_leave_out(self) -> bool:
+        """Whether a batch may give a trained parameter no gradient: some bases have what only pre-training uses."""
+        return any(isinstance(part, TunedBase) for part in self.modules())
+
     def finish(self) -> None:
         """Give the network, which has its final weights, the form in which it is saved."""
         for part in self.modules():
