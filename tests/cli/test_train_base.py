@@ -57,7 +57,8 @@ def test_a_base_is_tuned_predicts_and_is_seen(base, table, capsys):
         (["--base", "BASE", "--recipe", "english-sentiment"], "`--base` must be left out beside `--recipe`"),
         (["--base", "BASE", "--vectors", "v.txt"], "`--base` and `--vectors` are two ways to begin"),
         (["--base", "BASE", "--input", "words"], "`--input` must be 'pretrained' for base, but is 'words'"),
-        (["--base", "BASE", "--ensemble", "2"], "`members` must be 1 for a base"),
+        (["--base", "BASE", "--ensemble", "2"], "`members` must be 1 where `head` is 'fitted'"),
+        (["--base", "BASE", "--tune", "all", "--ensemble", "2"], "`members` must be 1 for a base"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(base, table, capsys, options, message):

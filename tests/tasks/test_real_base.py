@@ -27,9 +27,16 @@ def texts(words):
     return random.Random(0).sample(pairs, len(pairs))
 
 
-def test_words_that_training_lacks_are_understood(tmp_path):
+def test_a_head_on_the_frozen_base_understands_words_that_training_lacks():
     pairs = texts(ADJECTIVES)
     recipe = default_recipe(pairs, base=BASE)
+    assert recipe.head == "fitted"
+    assert regard.train(pairs, pairs, recipe=recipe, progress="none").evaluate(texts(UNSEEN)).score > 0.9
+
+
+def test_words_that_training_lacks_are_understood(tmp_path):
+    pairs = texts(ADJECTIVES)
+    recipe = default_recipe(pairs, base=BASE, tune="all")
     model = regard.train(pairs, pairs, recipe=recipe, progress="none")
     judges = texts(UNSEEN)
     assert model.evaluate(judges).score > 0.9
