@@ -15,8 +15,7 @@ from regard.errors import ArgumentError
 from regard.inputs import Batch, PretrainedTokenizer
 from regard.tasks import Recipe, default_recipe
 from regard.tasks.pretrained.base import new_model, read_config
-from regard.tasks.pretrained.network import PretrainedNetwork
-from regard.tasks.pretrained.tuned_base import pieces_of
+from regard.tasks.pretrained.network import PretrainedNetwork, pieces_of
 from regard.tasks.pretrained.tuning import TUNED, Tuning
 from tasks.bases import TEXTS, each_once, make_base
 
@@ -345,14 +344,14 @@ def test_what_is_no_base_is_refused(base, tmp_path):
 def test_recipes_that_do_not_fit_are_refused(base):
     for fields, match in (
         ({"members": 2}, "`members` must be 1 for a base"),
-        ({"optimizer": "muon"}, "`optimizer` must be 'adamw' for pretrained"),
+        ({"optimizer": "muon"}, "`optimizer` must be 'adamw' for a base"),
         ({"input": {"kind": "pretrained", "special_tokens": True}}, "`input.special_tokens` must be false for"),
-        ({"network": "attention"}, "`input.special_tokens` must be true for 'attention'.* Or set `network` to 'pret"),
+        ({"network": "attention"}, "`input.special_tokens` must be true for the network 'attention'"),
         (
-            {"task": "tagger", "network": "attention"},
-            "`network` must be 'pretrained' for a tagger of pretrained, whose",
+            {"task": "tagger", "network": "attention", "input": {"kind": "pretrained", "special_tokens": True}},
+            "`network` must be 'pretrained' for a tagger with a base",
         ),
-        ({"task": "seq2seq"}, "`input.special_tokens` must be true for 'transformer'"),
+        ({"task": "seq2seq"}, "`input.special_tokens` must be true for the task.architecture 'transformer'"),
         ({"mask": "causal"}, "`mask` must be 'none'"),
         ({"task": {"kind": "classifier", "auxiliary": {"x": 1.0}}}, "`task.auxiliary`"),
         ({"input": "words"}, "`network` must be one of regard's for words"),

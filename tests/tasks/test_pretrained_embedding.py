@@ -230,7 +230,7 @@ def test_default_recipe_of_a_writer_with_a_base(base):
         "adamw",
         False,
     )
-    with pytest.raises(ArgumentError, match="`optimizer` must be 'adamw' for pretrained"):
+    with pytest.raises(ArgumentError, match="`optimizer` must be 'adamw' for a base"):
         Recipe.from_json({**recipe.to_json(), "optimizer": "muon"})
     with pytest.raises(ArgumentError, match="`tune` must be one of all, layers, adapters, head, but is 'bogus'"):
         default_recipe(PAIRS, task="seq2seq", base=base("bert"), tune="bogus")

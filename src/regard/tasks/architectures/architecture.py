@@ -200,13 +200,6 @@ class Architectures:
         """
         values = recipe.flat()
         kind = self.kinds[values[self.field]]
-        if recipe.input.brings_network and not kind.of_source:
-            self._check_beside(recipe, values)
-        if recipe.input.brings_network and recipe.optimizer != "adamw":
-            raise ArgumentError(
-                f"`optimizer` must be 'adamw' for {recipe.input.kind}, whose layers have rates of their own, but is "
-                f"{recipe.optimizer!r}."
-            )
         for owner, fixed in ((values["task.kind"], self.fixed), (kind.name, kind.fixed)):
             for name, (value, why) in fixed.items():
                 if (recipe_value := values[name]) != value:
@@ -214,18 +207,4 @@ class Architectures:
                         f"`{name}` must be {value!r} for {owner!r}, which {why}, but is {recipe_value!r}."
                     )
         kind.read(values).check(recipe)
-
-    def _check_beside(self, recipe: Any, values: Mapping[str, Any]) -> None:
-        """Check that a network of regard's can read what a kind of source would bring a network for."""
-        own = [name for name, each in self.kinds.items() if each.of_source]
-        if own and getattr(recipe.task, "pooling", None) is None:
-            raise ArgumentError(
-                f"`{self.field}` must be {own[0]!r} for a {values['task.kind']} of {recipe.input.kind}, whose items "
-                f"are words, but is {values[self.field]!r}."
-            )
-        if not recipe.input.special_tokens:
-            usual = f" Or set `{self.field}` to {own[0]!r}." if own else ""
-            raise ArgumentError(
-                f"`input.special_tokens` must be true for {values[self.field]!r}, which reads all that "
-                f"{recipe.input.kind} gives, but is false.{usual}"
-            )
+        recipe.input.check(recipe)

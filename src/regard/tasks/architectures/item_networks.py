@@ -200,11 +200,6 @@ class Pretrained(ItemNetwork):
                 f"`network` must be one of regard's for {recipe.input.kind}, but is {self.name!r}, which only a base "
                 "has. Set `input` to a base, or take another network."
             )
-        if recipe.input.special_tokens:
-            raise ArgumentError(
-                f"`input.special_tokens` must be false for {self.name!r}, which puts them around each text itself, but "
-                "is true."
-            )
         if recipe.members != 1:
             raise ArgumentError(
                 f"`members` must be 1 for a base, which is saved as a single model, but is {recipe.members}."

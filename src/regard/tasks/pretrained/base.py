@@ -57,6 +57,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
     Raises:
         ArgumentError: it can't be read, or is that of a model that can't be a base.
+        MissingExtraError: transformers is not installed.
     """
     path = folder / _CONFIG
     try:
@@ -81,26 +82,22 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"`base` must be a model that transformers has itself, but {folder} brings code of its own, which isn't "
             "run. Choose another."
         )
+    try:
+        hidden_size(found)
+    # The library validates by classes of its own.
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise ArgumentError(
+            f"`base` must have a {_CONFIG} that transformers can read, but that of a {found['model_type']} can't be: "
+            f"{said[:200]} Choose another base."
+        ) from error
     return found
 
 
 def hidden_size(config: Mapping[str, Any]) -> int:
-    """The size of the vectors of a base with this configuration.
-
-    Raises:
-        ArgumentError: transformers knows no such architecture, or takes no such configuration.
-        MissingExtraError: transformers is not installed.
-    """
+    """The size of the vectors of a base with this configuration, as `read_config` gives it."""
     with quiet_transformers() as transformers:
-        try:
-            return transformers.AutoConfig.for_model(**config).get_text_config().hidden_size
-        # The library validates by classes of its own.
-        except Exception as error:
-            said = " ".join(str(error).split())
-            raise ArgumentError(
-                f"`base` must have a {_CONFIG} that transformers can read, but that of a {config['model_type']} can't "
-                f"be: {said[:200]} Choose another base."
-            ) from error
+        return transformers.AutoConfig.for_model(**config).get_text_config().hidden_size
 
 
 def about_base(folder: Path) -> dict[str, str]:

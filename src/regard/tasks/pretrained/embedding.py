@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from regard.tasks.pretrained.tuned_base import TunedBase, at_first
+from regard.tasks.pretrained.tuned_base import TunedBase
 from regard.tasks.pretrained.tuning import Tuning
 
 __all__ = ["PretrainedEmbedding"]
@@ -29,7 +30,7 @@ class PretrainedEmbedding(TunedBase):
         width: int,
         tuning: Tuning | None,
     ):
-        super().__init__(model, [], [], padding, tuning)
+        super().__init__(model, padding, tuning)
         size = model.config.get_text_config().hidden_size
         self.project = None if size == width else nn.Linear(size, width)
 
@@ -39,8 +40,10 @@ class PretrainedEmbedding(TunedBase):
             self.network.eval()
         return self
 
-    def forward(self, vectors: Int64[Tensor, "text item piece"]) -> Float[Tensor, "text item width"]:
+    def forward(self, vectors: Int64[Tensor, "text item 1"]) -> Float[Tensor, "text item width"]:
         """The vectors of items; those at padding are meaningless."""
-        pieces = self.pieces(vectors)
-        found = at_first(self.found(pieces.input_ids, pieces.attention_mask).last_hidden_state.float(), pieces.first)
+        # The id of a piece, from 1 on; 0 is none.
+        ids = vectors[..., 0]
+        mask = ids > 0
+        found = self.found(torch.where(mask, ids - 1, self.padding), mask.long()).last_hidden_state.float()
         return found if self.project is None else self.project(found)

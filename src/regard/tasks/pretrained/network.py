@@ -1,20 +1,62 @@
 """A fine-tuned base as a network: a model of transformers', on batches of words or pieces."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from regard.inputs import Batch
 from regard.tasks.exporting.traced import TracedNetwork
-from regard.tasks.pretrained.tuned_base import TunedBase, at_first
+from regard.tasks.pretrained.tuned_base import TunedBase
 from regard.tasks.pretrained.tuning import Tuning
 
-__all__ = ["PretrainedNetwork"]
+__all__ = ["Pieces", "PretrainedNetwork", "pieces_of"]
 
 _HOLDER = "network."
+
+
+class Pieces(NamedTuple):
+    """A batch as a model of transformers' reads it.
+
+    Args:
+        input_ids: (text, piece) int64, with special tokens and padding.
+        attention_mask: (text, piece) int64: 1 where there is no padding.
+        first: (text, item) int64, the place of each item's first piece.
+    """
+
+    input_ids: Int64[Tensor, "text piece"]
+    attention_mask: Int64[Tensor, "text piece"]
+    first: Int64[Tensor, "text item"]
+
+
+def pieces_of(vectors: Int64[Tensor, "text item piece"], prefix: Tensor, suffix: Tensor, padding: int) -> Pieces:
+    """The pieces of the items of each text, one after the other, between the special tokens.
+
+    Args:
+        vectors: ids from 1 on; 0 is none.
+        prefix, suffix: the ids of the special tokens before and after each text.
+        padding: the id of padding.
+
+    Example:
+        >>> vectors = torch.tensor([[[5, 0], [6, 7]], [[8, 0], [0, 0]]])
+        >>> pieces = pieces_of(vectors, torch.tensor([101]), torch.tensor([102]), padding=0)
+        >>> pieces.input_ids.tolist(), pieces.first.tolist()
+        ([[101, 4, 5, 6, 102], [101, 7, 102, 0, 0]], [[1, 2], [1, 2]])
+    """
+    held = vectors > 0
+    counts, flat = held.sum(-1), held.flatten(1)
+    lengths = len(prefix) + flat.sum(1)
+    size = len(prefix) + int(flat.sum(1).max()) + len(suffix)
+    input_ids = vectors.new_full((len(vectors), size), padding)
+    input_ids[:, : len(prefix)] = prefix
+    rows, places = flat.nonzero(as_tuple=True)
+    input_ids[rows, len(prefix) + flat.cumsum(1)[rows, places] - 1] = vectors.flatten(1)[rows, places] - 1
+    ends = lengths[:, None] + torch.arange(len(suffix), device=vectors.device)
+    input_ids.scatter_(1, ends, suffix.expand(len(vectors), -1))
+    mask = torch.arange(size, device=vectors.device) < (lengths + len(suffix))[:, None]
+    return Pieces(input_ids, mask.long(), len(prefix) + counts.cumsum(1) - counts)
 
 
 class PretrainedNetwork(TunedBase, TracedNetwork):
@@ -23,7 +65,8 @@ class PretrainedNetwork(TunedBase, TracedNetwork):
     Its tensors have the names that transformers gives them, so that a saved folder loads there, too.
 
     Args:
-        model, prefix, suffix, padding, tuning: as in `TunedBase`; the model has an output layer.
+        model, padding, tuning: as in `TunedBase`; the model has an output layer.
+        prefix, suffix: the ids of the special tokens before and after each text.
         per_item: whether its outputs are for each item, read from its first piece.
 
     Raises:
@@ -45,6 +88,8 @@ class PretrainedNetwork(TunedBase, TracedNetwork):
     }
 
     linear = None
+    prefix: Tensor
+    suffix: Tensor
 
     def __init__(
         self,
@@ -56,7 +101,9 @@ class PretrainedNetwork(TunedBase, TracedNetwork):
         per_item: bool,
         tuning: Tuning | None,
     ):
-        super().__init__(model, prefix, suffix, padding, tuning)
+        super().__init__(model, padding, tuning)
+        self.register_buffer("prefix", torch.tensor(prefix, dtype=torch.int64), persistent=False)
+        self.register_buffer("suffix", torch.tensor(suffix, dtype=torch.int64), persistent=False)
         # Where there is one output for a text, the model's own output layer pools.
         self.pooling = None if per_item else nn.Identity()
         self.output = nn.Identity()
@@ -71,7 +118,7 @@ class PretrainedNetwork(TunedBase, TracedNetwork):
     def item_numbers(self, batch: Batch) -> Float[Tensor, "text item output"]:
         """The outputs for each item; those at padding are meaningless."""
         pieces = self.pieces(batch.vectors)
-        return at_first(self._outputs(pieces.input_ids, pieces.attention_mask), pieces.first)
+        return _at(self._outputs(pieces.input_ids, pieces.attention_mask), pieces.first)
 
     def forward(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs, which a `Target` decodes."""
@@ -83,6 +130,10 @@ class PretrainedNetwork(TunedBase, TracedNetwork):
     def features(self, batch: Batch) -> Float[Tensor, "target output"]:
         """The outputs: where the output layer begins is not the same in every architecture."""
         return self(batch)
+
+    def pieces(self, vectors: Int64[Tensor, "text item piece"]) -> Pieces:
+        """What the model reads of the vectors of a batch."""
+        return pieces_of(vectors, self.prefix, self.suffix, self.padding)
 
     def config(self, names: Sequence[str], problem: str) -> dict[str, Any]:
         """The configuration of the model, for transformers.
@@ -117,10 +168,16 @@ class PretrainedNetwork(TunedBase, TracedNetwork):
             return outputs
         first = tensors["first"]
         real = torch.arange(first.shape[1], device=first.device) < tensors["lengths"][:, None]
-        return at_first(outputs, first) * real[..., None]
+        return _at(outputs, first) * real[..., None]
 
     def _outputs(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         return self.found(input_ids, attention_mask).logits.float()
+
+
+def _at(outputs: Float[Tensor, "text piece output"], first: Int64[Tensor, "text item"]) -> Tensor:
+    """The outputs of the first piece of each item; meaningless at padding."""
+    places = first.clamp(max=outputs.shape[1] - 1)
+    return outputs.gather(1, places[..., None].expand(-1, -1, outputs.shape[-1]))
 
 
 def _without_holder(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

@@ -167,6 +167,25 @@ class Pretrained(WordSource):
         # Never the default: it needs a base.
         return 1 if isinstance(source, str | list | tuple) else 0
 
+    def check(self, recipe: Any) -> None:
+        own, field = recipe.architecture.of_source, recipe.task.architectures.field
+        if recipe.optimizer != "adamw":
+            raise ArgumentError(
+                f"`optimizer` must be 'adamw' for a base, whose layers have rates of their own, but is "
+                f"{recipe.optimizer!r}."
+            )
+        if own == self.special_tokens:
+            raise ArgumentError(
+                f"`input.special_tokens` must be {str(not own).lower()} for the {field} {recipe.architecture.name!r}, "
+                f"{'which puts them around each text itself' if own else 'which reads what the base gives them, too'}, "
+                f"but is {str(own).lower()}."
+            )
+        if not own and recipe.task.kind == "tagger":
+            raise ArgumentError(
+                f"`network` must be 'pretrained' for a tagger with a base, as the items of others are pieces and not "
+                f"words, but is {recipe.network!r}."
+            )
+
     def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         from regard.tasks.sources.pretrained_defaults import pretrained_defaults
 
@@ -350,11 +369,10 @@ class Pretrained(WordSource):
 @lru_cache(2)
 def _read(folder: Path, files: tuple[Any, ...], *, words: bool) -> PretrainedEncoder:
     """Read a base with these files, without its weights, which takes a second or two."""
-    from regard.tasks.pretrained.base import about_base, hidden_size, read_config
+    from regard.tasks.pretrained.base import about_base, read_config
 
     # A path of this machine says nothing elsewhere.
     config = {name: value for name, value in read_config(folder).items() if name != "_name_or_path"}
-    hidden_size(config)  # checks it: a tokenizer that is loaded first would say that it is broken
     found = PretrainedEncoder(about_base(folder), config, PretrainedTokenizer.read(folder, words=words), folder)
     if found.most_pieces < 1:
         raise ArgumentError(

@@ -98,6 +98,13 @@ class Source(Settings):
         """What the training targets show that users should know of, as sentences."""
         yield from ()
 
+    def check(self, recipe: Any) -> None:
+        """Check what these settings ask of the rest of a recipe.
+
+        Raises:
+            ArgumentError: the recipe has something else.
+        """
+
     def fit(self, sources: Iterable[Any]) -> Any:
         """Make the encoder from the training sources."""
         raise NotImplementedError(f"{type(self).__name__} must make an encoder")

@@ -118,7 +118,7 @@ def train(
     begins = {"base": base, "vectors": vectors, "tune": tune}
     given = next((name for name, value in begins.items() if value is not None), None)
     if recipe is not None and given is not None:
-        raise ArgumentError(f"`{given}` must be left out beside `recipe`, whose `input` names one.")
+        raise ArgumentError(f"`{given}` must be left out beside `recipe`, whose `input` has it.")
     _check_data(data)
     _check_examples(examples)
     launch = launched()
