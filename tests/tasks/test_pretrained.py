@@ -304,6 +304,22 @@ def test_long_texts_are_cut_and_long_sentences_refused(base):
         source.item(encoder, ["a"] * 31)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_book_its_first_page_is_split(base, kind, monkeypatch):
+    model = trained(base(kind), "classifier", FEELINGS, epochs=1)
+    source, encoder = model.recipe.input, model.encoder
+    for book in ("a saw fell , " * 10_000, "看" * 10_000, f"{'z' * 3000} saw " * 9, " " * 5000 + "a saw"):
+        whole = encoder.tokenizer.encode(book)[: encoder.most_pieces]
+        assert source.item(encoder, book) == [[piece] for piece in whole]
+    lengths, encode = [], PretrainedTokenizer.encode
+    monkeypatch.setattr(PretrainedTokenizer, "encode", lambda own, text: lengths.append(len(text)) or encode(own, text))
+    book = "a saw fell , " * 10_000
+    assert len(source.item(encoder, book)) == encoder.most_pieces
+    assert source.ood_statistics(encoder, book)
+    assert len(lengths) == 2
+    assert max(lengths) <= 16 * 32
+
+
 @pytest.mark.parametrize("kind", ["roberta", "mpnet"])
 def test_positions_of_some_bases_begin_after_padding(base, kind):
     model = trained(base(kind), "classifier", FEELINGS)

@@ -45,8 +45,9 @@ def split_by_source(
     """The split of each example, by a hash of its source: independent of their order.
 
     Sources that differ only in case and spaces, or in how their letters are composed, are in the same split, as are
-    files with the same content. Adding examples doesn't change the splits of the others, but where so few are there
-    that none is in dev: then, from ten different sources in train on, the tenth with the smallest hashes is dev.
+    files with the same content. Adding examples doesn't change the splits of the others. One exception: if the hash
+    leaves dev empty and train has ten different sources or more, the tenth of them with the smallest hashes becomes
+    dev.
 
     Args:
         items: examples, as `regard.train` takes them.

@@ -37,8 +37,8 @@ def default_recipe(
             labels; other texts are targets of a seq2seq model.
         input: the kind of source, a name in `INPUTS`; by default it follows from the sources.
         base: the local folder of a pretrained model to fine-tune, as `save_pretrained` writes it, for texts.
-        tune: what of the base is trained: "all", "layers", "adapters" or "head". By default, for labels of up to 32
-            examples on average, an output layer is fitted on the frozen base, else all is trained.
+        tune: what of the base is trained: "all", "layers", "adapters" or "head". By default all; for a
+            classifier with 32 examples a label or fewer, an output layer is fitted to the frozen base.
         vectors: a text file of GloVe or word2vec, or a folder of model2vec, whose static vectors texts are read by.
 
     Raises:

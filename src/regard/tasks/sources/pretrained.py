@@ -29,6 +29,7 @@ __all__ = ["Pretrained", "PretrainedEncoder"]
 _KEYS = ("base", "config", "tokenizer")
 _TOLD = ("most_pieces", "padding")  # for programs that read an export; they follow from the rest
 _MOST_PIECES = 512
+_CHARACTERS = 16  # a piece, of which most languages have five
 _POSITIONS_AFTER_PADDING = (
     "camembert",
     "data2vec-text",
@@ -204,7 +205,7 @@ class Pretrained(WordSource):
         """
         own = encoder.tokenizer
         if isinstance(source, str):
-            pieces = [[piece] for piece in own.encode(source)[: self._most(encoder)]]
+            pieces = [[piece] for piece in self._read_pieces(encoder, source)]
         else:
             pieces = own.encode_words(self.words(source))
             if (count := sum(map(len, pieces))) > (most := encoder.most_pieces):
@@ -215,6 +216,13 @@ class Pretrained(WordSource):
         if not self.special_tokens or not pieces:
             return pieces
         return [[piece] for piece in (*own.prefix, *chain(*pieces), *own.suffix)]
+
+    def _read_pieces(self, encoder: PretrainedEncoder, text: str) -> list[int]:
+        """The ids of the pieces of a text that are read."""
+        most = self._most(encoder)
+        # To split all of a book for the sake of its first page would take minutes.
+        found = encoder.tokenizer.encode(_first_words(text, _CHARACTERS * most))
+        return (found if len(found) >= most else encoder.tokenizer.encode(text))[:most]
 
     def _most(self, encoder: PretrainedEncoder) -> int:
         return min(encoder.most_pieces, self.longest or encoder.most_pieces)
@@ -243,6 +251,7 @@ class Pretrained(WordSource):
         text = source if isinstance(source, str) else " ".join(source)
         if not text.strip():
             return ()
+        text = _first_words(text, _CHARACTERS * encoder.most_pieces)
         pieces = len(encoder.tokenizer.encode(text))
         said = f"its {counted(len(text), 'character')} fall into {counted(pieces, 'piece')}"
         of_set = "their characters fall into {} pieces each"
@@ -364,6 +373,12 @@ class Pretrained(WordSource):
         if encoder.weights is None:
             return None
         return Tuning(self.tuned, self.tuned_layers, self.adapter_rank, self.layer_decay, self.head_rate)
+
+
+def _first_words(text: str, size: int) -> str:
+    """The words that end within so many characters, which have the pieces that they have in the text."""
+    end = text.rfind(" ", 0, size) if len(text) > size else -1
+    return text if end < 0 else text[:end]
 
 
 @lru_cache(2)

@@ -1,4 +1,4 @@
-"""The default recipe for a base: fine-tuned whole, or frozen under a head that few examples fit."""
+"""The default recipe for a base: all of it is fine-tuned, or, with few examples, only an output layer is fitted."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
