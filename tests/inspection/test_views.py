@@ -71,7 +71,8 @@ def test_the_heat_map_holds_the_weights_and_a_round_top(record):
     assert drawn.values == ((0.5, 0.25, 0.25), (0.0, 1.0, 0.0), (0.125, 0.0, 0.875))
     assert drawn.rows == drawn.columns == ("saw (1)", "a", "saw (3)")
     assert drawn.high == 1.0
-    assert heatmap(record, layer=1).blocks[-1].high == 0.5
+    # Of three equal weights a scale to 50 % would be two thirds full.
+    assert heatmap(record, layer=1).blocks[-1].high == 1.0
 
 
 def test_broken_weights_are_said_above_the_view():
@@ -121,7 +122,7 @@ def test_a_picture_is_shown_where_it_was_looked_at():
         "  1 2 3",
         "1 ░░▒▒  ",
         "2 ██░░  ",
-        "0% ·░▒▓█ 50%, in steps of 10%  blank is exactly 0",
+        "0% ·░▒▓█ 50%, in steps of 10%  equal weights: 17%  blank is exactly 0",
         "Rows and columns are those of the picture.",
     ]
 

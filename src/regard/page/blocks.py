@@ -10,7 +10,9 @@ from typing import Literal
 from regard.errors import ArgumentError
 from regard.page.charts.chart import Chart, Point, Series
 from regard.page.messages import say
+from regard.page.numbers import percent
 from regard.page.pictures.picture import Box, Picture, Pictures
+from regard.page.scale import full_bar
 
 __all__ = [
     "Bar",
@@ -199,7 +201,9 @@ class ComparedItem:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two values of each item side by side, each drawn to a scale of its own, whose full bar is the largest value.
+    """Two values of each item side by side, each drawn to a scale of its own.
+
+    The full bar is the largest value; of weights it is at least twice what equal weights would be.
 
     Args:
         title: what is compared; for weights it names the layer and the head.
@@ -207,6 +211,7 @@ class Comparison:
         noun: the name of an item.
         others: the number of items that aren't listed.
         first, second, third: the names of the two values and of the notes; "" for no notes.
+        equal: what each item would have of equal weights, if the first values are weights that sum to 1; else 0.
 
     Example:
         >>> rows = (ComparedItem("a", 0.5, 0.76, "-76%", "VERB 55%"), ComparedItem("saw", 0.25, 0.03, "-3%"))
@@ -222,20 +227,22 @@ class Comparison:
     first: str = say("attended")
     second: str = say("mattered")
     third: str = ""
+    equal: float = 0.0
 
     @property
     def highs(self) -> tuple[float, float]:
         """The values of the full bars."""
         first = [row.first for row in self.rows if row.first < float("inf")]
         second = [row.second for row in self.rows if row.second is not None and row.second < float("inf")]
-        return max([0.0, *first]), max([0.0, *second])
+        largest = max([0.0, *first])
+        return full_bar(largest, 1 / self.equal) if self.equal else largest, max([0.0, *second])
 
     @property
     def rest(self) -> str:
-        """A sentence about the items that aren't listed; "" if all are."""
-        if not self.others:
-            return ""
-        return say("others", count=self.others)
+        """About the items that aren't listed, and what equal weights would be; "" if there is nothing to say."""
+        others = say("others", count=self.others) if self.others else ""
+        equal = say("equalWeightsEach", share=percent(self.equal)) if self.equal else ""
+        return " ".join(filter(None, (others, equal)))
 
     @property
     def measured(self) -> bool:
@@ -253,6 +260,8 @@ class HeatMap:
         columns: the label of each column.
         values: a tuple for each row; None if a mask hides the cell.
         high: the value at the top of the colour scale, which the legend shows.
+        equal: what each item would have of equal weights, which the legend shows too; 0 if the values are none that sum
+            to 1.
         verb: the verb between a row and its columns; "" if rows and columns are those of a picture.
 
     Raises:
@@ -269,6 +278,7 @@ class HeatMap:
     values: tuple[tuple[float | None, ...], ...] = field(repr=False)
     high: float = 1.0
     verb: str = "attends to"
+    equal: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.rows):

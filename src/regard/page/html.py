@@ -20,6 +20,7 @@ from regard.page.blocks import (
 )
 from regard.page.charts.chart_numbers import numbers_table
 from regard.page.charts.html_chart import chart_html
+from regard.page.messages import say
 from regard.page.numbers import percent, plural
 from regard.page.pictures.downsampling import downsample, downsampling_note
 from regard.page.pictures.html_pictures import pictures_html
@@ -183,7 +184,7 @@ def _comparison(block: Comparison) -> str:
         if block.third:
             cells += f"<td>{_token(row.note)}</td>"
         rows.append(f'<tr><th scope="row">{_token(row.label)}</th>{cells}</tr>')
-    others = f"<p>{block.rest}</p>" if block.others else ""
+    others = f"<p>{_text(block.rest)}</p>" if block.rest else ""
     table = _scrolling(
         block.title,
         f'<table class="compared"><caption>{_text(block.title)}</caption><thead><tr>{head}</tr></thead>'
@@ -236,6 +237,7 @@ def _kind(value: float | None) -> str:
 
 def _legend(block: HeatMap) -> str:
     entries = [f'0% <i class="scale" aria-hidden="true"></i> {escape(percent(block.high))}']
+    entries += [say("equalWeights", share=percent(block.equal))] if block.equal else []
     kinds = {_kind(value) for row in block.values for value in row}
     for kind, name in (("zero", "exactly 0"), ("masked", "masked"), ("broken", "not a number")):
         entries += [f'<i class="{kind}" aria-hidden="true"></i> {name}'] if kind in kinds else []

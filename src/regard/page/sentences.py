@@ -70,8 +70,8 @@ def _block(block: Block) -> Iterator[str]:
             yield _ended(block.title)
             for row in block.rows:
                 yield _compared(row, block)
-            if block.others:
-                yield block.rest
+            if block.rest:
+                yield _number_words(block.rest)
         case HeatMap():
             yield _ended(block.title)
             for label, row in zip(block.rows, block.values, strict=True):

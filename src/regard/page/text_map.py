@@ -9,6 +9,7 @@ from rich.text import Text
 
 from regard.page.blocks import HeatMap
 from regard.page.colours import MASKED, NOT_A_NUMBER, SCALE, ZERO, colour_of, ink_on
+from regard.page.messages import say
 from regard.page.numbers import percent
 from regard.page.pictures.downsampling import downsample, downsampling_note
 from regard.page.terminal import Terminal
@@ -177,6 +178,8 @@ def legend_lines(block: HeatMap, terminal: Terminal, *, numbers: bool) -> list[T
         numbers: whether the cells show numbers.
     """
     parts = [_scale(block, terminal, numbers)]
+    if block.equal:
+        parts.append(Text(say("equalWeights", share=percent(block.equal))))
     values = [value for row in block.values for value in row]
     nan = any(value is not None and math.isnan(value) for value in values)
     for present, name, colour, shade, mark in (

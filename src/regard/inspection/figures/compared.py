@@ -41,7 +41,7 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     bar = min(_BAR, max(10.0, (sheet.width - name - sum(numbers) - note - _GAP) / 2))
     starts = name, name + bar + numbers[0] + _GAP
     last = starts[1] + bar + numbers[1] + _GAP
-    high = max([1e-12, *(row.first for row in block.rows)])
+    high = block.highs[0] or 1.0
     full = full_change(map(_size, block.rows), kind)
     y = 0.0
     if answer := shown.answer:

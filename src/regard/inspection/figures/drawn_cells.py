@@ -8,6 +8,7 @@ import numpy as np
 from regard.inspection.figures.colours import MASKED, rgb, weight_pixels
 from regard.inspection.record.record import LayerRecord
 from regard.inspection.views.layer_arrays import hidden_pairs, joined_cells
+from regard.page.scale import full_colour
 
 __all__ = ["DrawnCells", "cells_of", "high_of"]
 
@@ -71,9 +72,9 @@ def cells_of(layer: LayerRecord, heads: list[int | None], most: int) -> list[Dra
 
 
 def high_of(cells: list[DrawnCells]) -> float:
-    """The largest number that is drawn, which has the full colour."""
-    numbers = [each.sums[np.isfinite(each.sums)] for each in cells]
-    return max([1e-9, *(float(each.max()) for each in numbers if each.size)])
+    """The number that has the full colour: the largest, if equal weights wouldn't be dark on its scale."""
+    numbers = [(each.sums[np.isfinite(each.sums)], each.sums.shape[1]) for each in cells]
+    return max([1e-9, *(full_colour(float(sums.max()), columns) for sums, columns in numbers if sums.size)])
 
 
 def _masked(

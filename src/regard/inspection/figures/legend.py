@@ -1,9 +1,12 @@
 """The legend of a scale of weights, and the line that says whose weights they are."""
 
+import math
+
 import numpy as np
 
-from regard.inspection.figures.colours import LINE, MASKED, PAPER, QUIET, rgb, shade, weight_pixels
+from regard.inspection.figures.colours import INK, LINE, MASKED, PAPER, QUIET, rgb, shade, weight_pixels
 from regard.inspection.figures.sheet import SMALL, Sheet
+from regard.page.messages import say
 from regard.page.numbers import percent
 
 __all__ = ["draw_legend", "hatching"]
@@ -20,6 +23,7 @@ def draw_legend(
     left: float = 0.0,
     masked: bool = False,
     cover: float | None = None,
+    equal: float = 0.0,
 ) -> float:
     """Draw the scale from 0 to `high` below its title, and return the y at which it ends.
 
@@ -33,6 +37,7 @@ def draw_legend(
         masked: whether there are hidden cells to explain.
         cover: how much the full colour hides of what is below it, where weights are drawn over something; None where
             cells are drawn.
+        equal: what each item would have of equal weights, where the scale gets a mark; 0: no mark.
     """
     y = sheet.paragraph(left, y, title, sheet.width - left, colour=QUIET) + 6
     sheet.text(left, y, "weight", SMALL, colour=QUIET)
@@ -44,6 +49,9 @@ def draw_legend(
         pixels = np.array([[rgb(shade(cover * step)) for step in steps.tolist()]], np.uint8)
     sheet.cells(x, y - _HEIGHT / 2, (_WIDTH / _STEPS, _HEIGHT), pixels, gid="legend")
     sheet.box(x, y - _HEIGHT / 2, _WIDTH, _HEIGHT, edge=LINE, line=0.5)
+    if 0 < equal <= high:
+        mark = x + _WIDTH * math.sqrt(equal / high)
+        sheet.line([(mark, y - _HEIGHT / 2 - 2), (mark, y + _HEIGHT / 2 + 2)], colour=INK, width=0.8)
     y += 9
     for share in (0.0, 0.5, 1.0):
         sheet.line([(x + share * _WIDTH, y - 6), (x + share * _WIDTH, y - 4)], colour=QUIET, width=0.5)
@@ -54,6 +62,9 @@ def draw_legend(
             x, y = left, y + 19
         hatching(sheet, [(x, y - 12, 8.0, 6.0)])
         sheet.text(x + 12, y - 9, "hidden by the mask", SMALL, colour=QUIET)
+    if 0 < equal <= high:
+        y += 11
+        sheet.text(left, y, say("equalWeights", share=percent(equal)), SMALL, colour=QUIET)
     return y + 5
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from regard.page.scale import full_colour
+
 __all__ = ["full_change", "heaviest", "highest", "strengths", "width_of", "with_minus"]
 
 _MOST_NUMBERS, _LEAST_NUMBER = 8, 0.02
@@ -13,20 +15,20 @@ _FULL_CHANGE = 0.1
 
 
 def highest(weights: np.ndarray) -> float:
-    """The largest weight, which has the full colour.
+    """The weight that has the full colour: the largest, if equal weights wouldn't be dark on its scale.
 
     Example:
-        >>> highest(np.array([0.25, math.nan, 0.5]))
-        0.5
+        >>> highest(np.array([0.25, math.nan, 0.5])), highest(np.full(8, 0.125))
+        (1.0, 0.5)
     """
-    return max([1e-9, *weights[np.isfinite(weights)].tolist()])
+    return full_colour(max([0.0, *weights[np.isfinite(weights)].tolist()]), len(weights))
 
 
 def strengths(weights: np.ndarray) -> np.ndarray:
     """How much of the colour each item has, from 0 to 1; the root, as in the map.
 
     Example:
-        >>> strengths(np.array([0.0, 0.125, 0.5])).tolist()
+        >>> strengths(np.array([0.0, 0.25, 1.0])).tolist()
         [0.0, 0.5, 1.0]
     """
     return np.sqrt(np.clip(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0) / highest(weights), 0.0, 1.0))

@@ -14,11 +14,12 @@ from regard.inspection.explain.attributed_items import attributed_items
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.explain.patterns import head_patterns
 from regard.inspection.explain.rank_agreement import rank_agreement
+from regard.inspection.explain.uniform import uniform_over
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.outcome_text import or_zero, quoted, said, signed_percent, size_text
-from regard.page.messages import say
-from regard.page.numbers import percent, probability
+from regard.page.messages import messages, say
+from regard.page.numbers import percent, plural, probability
 from regard.page.visible import visible
 
 __all__ = [
@@ -93,6 +94,11 @@ class Facts(NamedTuple):
     def attended(self) -> int:
         """The item with the largest weight."""
         return max(range(len(self.weights)), key=lambda item: abs(or_zero(self.weights[item])))
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether `weights` are the weights themselves."""
+        return self.attribution is None or self.attribution.name == "raw"
 
     @property
     def mattered(self) -> int | None:
@@ -213,14 +219,14 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
     """
     names, kind = numbered(record.items), _outcomes(record).kind
     mattered = facts.mattered
-    start = _opening(record, facts.place, language) + _attended(names, facts, language)
+    start = _opening(record, facts.place, language) + _attended(names, record.noun, facts, language)
     if mattered is None:
         return start + say("nothingHidden" if facts.hidden else "notMeasured", language)
     outcome = facts.hidden[mattered]
     if not is_noticed(outcome.change, kind):
         return start + say("littleMattered", language, noun=record.noun)
     change = _change(facts.place, outcome, kind, language)
-    if mattered == facts.attended:
+    if mattered == facts.attended and not (facts.is_raw and uniform_over(facts.weights)):
         return start + say("itMattered", language, it=say("it", language), change=change)
     return start + say("otherMattered", language, item=quoted(names[mattered], language), change=change)
 
@@ -241,12 +247,17 @@ def _opening(record: Record, place: Place, language: str) -> str:
             return say("isLabel", language, name=subject, label=visible(place.label), sure=sure)
 
 
-def _attended(names: Sequence[str], facts: Facts, language: str) -> str:
-    """Which item has the largest weight, or contributed most."""
+def _attended(names: Sequence[str], noun: str, facts: Facts, language: str) -> str:
+    """Which item has the largest weight or contributed most, or that all have about the same."""
     weight, attribution = facts.weights[facts.attended], facts.attribution
+    if facts.is_raw and (count := uniform_over(facts.weights)):
+        share = percent(sum(map(or_zero, facts.weights)) / count)
+        many = messages()["nouns"].get(noun, noun) if language == "zh" else plural(noun)
+        message = "attendedEqually" if count == len(names) else "attendedSomeEqually"
+        return say(message, language, count=count, all=len(names), noun=many, share=share)
     own = facts.attended == facts.own
     item = say("itself", language) if own else quoted(names[facts.attended], language)
-    if attribution is None or attribution.name == "raw":
+    if attribution is None or facts.is_raw:
         return say("attendedMost", language, item=item, share=percent(weight))
     method = f"{attribution.name} attention" if attribution.name.endswith("weighted") else attribution.name
     message = "loweredMost" if weight < 0 else "tookMost"

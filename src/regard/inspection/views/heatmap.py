@@ -7,6 +7,7 @@ from regard.inspection.explain.summaries import find_problems, pooled_weights, s
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.page import HeatMap, Page, Prose
+from regard.page.scale import full_bar
 
 __all__ = ["heatmap", "pooled_heatmap", "round_up"]
 
@@ -39,9 +40,21 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
     selection = select_weights(record, layer, head)
     values = tuple(map(tuple, selection.weights.tolist()))
     drawn = HeatMap(
-        selection.title, numbered(record.query_items), numbered(record.items), values, high=round_up(values)
+        selection.title,
+        numbered(record.query_items),
+        numbered(record.items),
+        values,
+        **_scale(values, len(record.items)),
     )
     return Page(record.model, (*(Prose(problem) for problem in find_problems(selection)), drawn))
+
+
+def _scale(values: Sequence[Sequence[float]], keys: int) -> dict[str, float]:
+    """The weight with the full colour; the share of equal weights, if each row sums to 1, or the rows do together."""
+    sums = [math.fsum(row) for row in values if any(row)]
+    alone = all(abs(each - 1) < 1e-3 for each in sums)
+    equal = 1 / keys if sums and (alone or abs(math.fsum(sums) - 1) < 1e-3) else 0.0
+    return {"high": round_up([*values, [full_bar(0.0, keys)]]), "equal": equal}
 
 
 def round_up(values: Sequence[Sequence[float]]) -> float:
@@ -77,9 +90,11 @@ def pooled_heatmap(record: Record, *, layer: int | None = None, head: int | None
     warnings = tuple(Prose(problem) for problem in find_problems(selection))
     if record.grid is None:
         values = (tuple(selection.weights[0].tolist()),)
-        drawn = HeatMap(selection.title, ("the whole",), numbered(record.items), values, high=round_up(values))
+        drawn = HeatMap(
+            selection.title, ("the whole",), numbered(record.items), values, **_scale(values, len(record.items))
+        )
     else:
         rows, columns = (tuple(str(number) for number in range(1, count + 1)) for count in record.grid)
         values = tuple(map(tuple, selection.weights[0].reshape(record.grid).tolist()))
-        drawn = HeatMap(selection.title, rows, columns, values, high=round_up(values), verb="")
+        drawn = HeatMap(selection.title, rows, columns, values, verb="", **_scale(values, len(record.items)))
     return Page(record.model, (*warnings, drawn))

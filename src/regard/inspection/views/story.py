@@ -6,6 +6,7 @@ from typing import Any
 
 from regard.inspection.cases.case import Case
 from regard.inspection.explain.across_layers import ATTRIBUTIONS
+from regard.inspection.explain.uniform import equal_share
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.facts import Facts, story_of
@@ -131,6 +132,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         tuple(found),
         noun=record.noun,
         others=len(names) - len(found),
+        equal=equal_share(told.weights) if told.is_raw else 0.0,
         first=say("attended") if told.attribution in (None, ATTRIBUTIONS["raw"]) else "attributed",
         second=say("mattered"),
         third="" if kind == "vectors" else say("without"),

@@ -15,9 +15,11 @@ export function swatch(kind) {
   return h("span", { class: kind, "aria-hidden": "true" });
 }
 
-/** The beginning of the legend of weights. */
-export function scaleLegend(words, high) {
-  return [`${words.legend} 0% `, swatch("scale"), ` ${percent(high)}`];
+/** The beginning of the legend of weights; `equal`: where the scale has a mark, what each would have of equal weights; 0: nowhere. */
+export function scaleLegend(words, high, equal = 0) {
+  const scale = h("span", { class: "scale", "aria-hidden": "true" },
+    equal ? h("i", { class: "equal", style: { left: `${(100 * Math.sqrt(Math.min(1, equal / high))).toFixed(1)}%` } }) : null);
+  return [`${words.legend} 0% `, scale, ` ${percent(high)}`, equal ? ` · ${words.equalWeights({ share: percent(equal) })}` : ""];
 }
 
 /** A colour of the style sheet as three numbers. */

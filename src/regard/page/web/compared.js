@@ -4,6 +4,7 @@ import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
 import { clamp, effectText, percent, percentChange, probability } from "./numbers.js";
 import { twoLines } from "./sides.js";
+import { equalShare, fullBar } from "./uniform.js";
 import { changeSize, fullChange, highestOf, orZero, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
@@ -36,12 +37,12 @@ export function comparedView(root, choose, pairs = null) {
       measured ? there.map((row) => ({ change: highestOf(hidden(row).filter(Boolean).map(changeSize), 0) })) : [], first.kind);
     const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
     const rows = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
-    const high = highestOf(rows.flatMap(weights), 1e-12);
+    const high = Math.max(...both.map((each, side) => fullBar(highestOf(rows.map((row) => weights(row)[side]), 0), each.weights?.length ?? Infinity)));
     const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
     // Changes of other kinds, such as a probability's and a number's, have no scale in common.
     const alike = both.every(({ kind }) => kind === first.kind);
     const full = both.map(({ kind }, side) => fullChange(alike ? both.flatMap((_, each) => effects(each)) : effects(side), kind));
-    const boxed = !pairs && isBoxed(view), drawn = pairs ? linesOf(both) : cellsOf(view, rows, boxed);
+    const boxed = !pairs && isBoxed(view), drawn = pairs ? linesOf(both) : cellsOf(view, rows, boxed, high);
     const body = rows.map((row) => {
       const found = weights(row), outcomes = hidden(row), side = list[row][0] === null ? 1 : 0;
       const go = () => choose({ ...(pairs ? { side } : {}), key: list[row][side] });
@@ -65,12 +66,12 @@ function isBoxed({ layer, pooled }) {
 }
 
 // The cells of one record: a bar with its number, a box a head, the answer.
-function cellsOf(view, rows, boxed) {
+function cellsOf(view, rows, boxed, high) {
   const { hidden, kind, layer, place } = view, longest = (texts) => Math.max(...texts.map((each) => each.length));
   const room = { weight: longest(rows.map((i) => weightText(view, i))),
     effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], place, kind))) : 0 };
   return {
-    weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight),
+    weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, equalShare(view) / high),
       boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view.head) : null),
     effect: ([outcome], [full]) => h("td", {}, barred(changeSize(outcome) / full, "effect", effectText(outcome, place, kind), room.effect)),
     said: ([{ label, score }]) => h("td", { class: label === place.label ? "said" : "said changed", title: titleOf(label, MOST_SHOWN) },
@@ -114,9 +115,11 @@ function restOf({ weights, state, least }) {
     others: weights.filter(Number.isNaN).length, least: percent(least) });
 }
 
-// A bar with its number after it; the longest bar leaves room for a number of so many characters.
-function barred(share, kind, text, room) {
-  return h("span", { class: "barred", style: { "--room": `${room}ch` } }, bar(share, kind), h("span", { class: "number" }, text));
+// A bar with its number after it, and a mark at a share of the longest one, which leaves room for a number of so many characters.
+function barred(share, kind, text, room, mark = 0) {
+  return h("span", { class: "barred", style: { "--room": `${room}ch` } },
+    mark ? h("i", { class: "equal", "aria-hidden": "true", style: { left: `${(60 * mark).toFixed(1)}%` } }) : null,
+    bar(share, kind), h("span", { class: "number" }, text));
 }
 
 function bar(share, kind) {

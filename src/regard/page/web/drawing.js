@@ -4,6 +4,7 @@ import { answerChips } from "./answers.js";
 import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
 import { clamp, effectText, percent, probability } from "./numbers.js";
+import { equalShare, fullColour } from "./uniform.js";
 import { heaviest, highestOf, orZero, placeAt } from "./view.js";
 import { wordsOf } from "./words.js";
 
@@ -33,7 +34,7 @@ export function drawingOf(root, choose, kind, draw) {
       note.textContent = notes.filter(Boolean).join(" ");
       note.hidden = !note.textContent;
       legend.hidden = !view.weights;
-      if (view.weights) legend.replaceChildren(...scaleLegend(words, highest(view)));
+      if (view.weights) legend.replaceChildren(...scaleLegend(words, highest(view), equalShare(view)));
       tell();
       width = sheet.clientWidth;
       draw(view, hovered);
@@ -77,9 +78,9 @@ export function chosenItem(view) {
   return ownItem(view) ?? view.key;
 }
 
-/** The largest weight of the row, which has the full colour; `high`: that of two rows with one scale. */
+/** The weight that has the full colour; `high`: that of two rows with one scale. */
 export function highest({ weights, high = 0 }) {
-  return highestOf(weights ?? [], Math.max(high, 1e-9));
+  return fullColour(highestOf(weights ?? [], high), weights?.length ?? 0);
 }
 
 /** How much of its colour an item has, from 0 to 1; the root, as in the map. */

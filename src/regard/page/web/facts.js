@@ -2,8 +2,9 @@
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { effectText, percent, probability, sizeText } from "./numbers.js";
-import { changeSize, largest } from "./view.js";
-import { messageParts, wordsOf } from "./words.js";
+import { uniformOver } from "./uniform.js";
+import { changeSize, largest, orZero } from "./view.js";
+import { messageParts, nounOf, wordsOf } from "./words.js";
 
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
 const NOTICED = 0.01;
@@ -35,15 +36,20 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   const tell = (name, values) => messageParts(lang, name, values), quoted = quotedIn(lang, most), words = wordsOf(lang);
   const opening = openingOf(view, most);
   if (!weights) return opening;
-  const top = largest(weights), item = top === own ? words.itself : quoted(names[top]);
-  const attended = [...opening, ...tell("attendedMost", { item, share: percent(weights[top]) })];
+  const top = largest(weights), item = top === own ? words.itself : quoted(names[top]), count = uniformOver(weights);
+  const attended = [...opening, ...(count ? equally(view, count) : tell("attendedMost", { item, share: percent(weights[top]) }))];
   const others = [...hidden.keys()].filter((each) => each !== own);
   if (!others.length) return [...attended, ...tell(hidden.length ? "nothingHidden" : "notMeasured")];
   const changing = others[largest(others, (each) => changeSize(hidden[each]))];
   if (!isNoticed(hidden[changing].change, kind)) return [...attended, ...tell("littleMattered", { noun: data.noun })];
   const change = changeOf(place, hidden[changing], view, most);
-  return [...attended, ...(changing === top ? tell("itMattered", { it: words.it, change })
+  return [...attended, ...(changing === top && !count ? tell("itMattered", { it: words.it, change })
     : tell("otherMattered", { item: quoted(names[changing]), change }))];
+}
+
+function equally({ weights, data, state: { lang } }, count) {
+  const values = { count, all: weights.length, noun: nounOf(data.noun, lang, true), share: percent(weights.reduce((sum, each) => sum + orZero(each), 0) / count) };
+  return messageParts(lang, count === weights.length ? "attendedEqually" : "attendedSomeEqually", values);
 }
 
 function quotedIn(lang, most) {

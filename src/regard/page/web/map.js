@@ -25,7 +25,7 @@ import { wordsOf } from "./words.js";
  *   palette(root, high): how cells are coloured and written, as `drawCells` takes it;
  *   names(view, window): those of the rows and columns;
  *   said(words, found, cell): the number of a cell in words;
- *   legend(words, high): the beginning of the legend.
+ *   legend(words, high, found, view): the beginning of the legend.
  * A window has a `list` if its rows and columns aren't those of a record, but pairs of two.
  */
 export function mapView(root, choose, source) {
@@ -91,7 +91,7 @@ export function mapView(root, choose, source) {
     else if (!window.list) drawRulers(context, found, window, place, view.layer, style);
     drawFrame(context, found, window, place, row(), cursor || row() >= 0 ? spot() : null, style);
     controls?.drawBrush(context, style);
-    legend.replaceChildren(...source.legend(words, high),
+    legend.replaceChildren(...source.legend(words, high, found, view),
       ...(found.sums.includes(HIDDEN) ? [" · ", swatch("hatched"), ` ${words.masked}`] : []),
       ...(dots ? [" · ", swatch("dot"), ` ${words.dot({ share: percent(dots) })}`] : []));
   }

@@ -30,7 +30,7 @@ export function weightCells(tiles, scaled = (high) => () => high) {
       const size = [window.bottom - window.top, window.right - window.left], pairs = heads.length * size[0] * size[1];
       const give = (found, its = window, ...notes) => {
         const { tall, wide } = found, joined = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
-        show({ found, window: its, most: highOf(found), notes: [...joined, ...notes] });
+        show({ found, window: its, most: highOf(found, layer), notes: [...joined, ...notes] });
       };
       if (there === "all" && (pairs <= AT_ONCE || !layer.overview && pairs <= AT_MOST)) give(cells(layer, heads, window, CELLS, CELLS));
       else if (there === "largest" && Math.max(...size) <= CELLS) {
@@ -51,7 +51,7 @@ export function weightCells(tiles, scaled = (high) => () => high) {
     },
     said: (words, { sums, most, tall, wide }, cell) => percent(sums[cell]) +
       (tall * wide === 1 ? "" : `, ${words.largestOne({ share: percent(most[cell]) })}`),
-    legend: scaleLegend,
+    legend: (words, high, { wide }, view) => scaleLegend(words, high, wide * equalShare(view)),
   };
 }
 

@@ -2,6 +2,7 @@
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { within } from "./state.js";
+import { fullColour } from "./uniform.js";
 import { highestOf, viewOf } from "./view.js";
 
 /**
@@ -74,7 +75,7 @@ export function pairsOf({ records, against }) {
       const own = viewOf(records[state.record], state), theirs = otherView(state, own);
       const both = state.record === 0 ? [own, theirs] : [theirs, own];
       // One scale for both.
-      const high = Math.max(...both.map(({ weights }) => highestOf(weights ?? [], 0)));
+      const high = Math.max(...both.map(({ weights }) => fullColour(highestOf(weights ?? [], 0), weights?.length ?? Infinity)));
       return { ...own, both: both.map((each) => ({ ...each, high })) };
     },
     /** The next prediction in the order of both texts. */

@@ -2,6 +2,7 @@
 import { paint } from "./colours.js";
 import { h } from "./dom.js";
 import { cells, hideMasked, wholeOf } from "./tiles.js";
+import { fullColour } from "./uniform.js";
 import { highestOf } from "./view.js";
 import { headsOf, isComing, known, sharedMask } from "./weights.js";
 
@@ -66,8 +67,8 @@ function thumbnail(layer, head) {
 
 /** The largest number in the pictures of a layer; no average is larger than the largest of the heads. */
 export function highOfLayer(layer) {
-  if (layer.overview_high !== undefined) return layer.overview_high;
-  return Math.max(...headsOf(layer, null).map((head) => thumbnail(layer, head)).map((found) => (found ? highOf(found) : 0)));
+  if (layer.overview_high !== undefined) return fullColour(layer.overview_high, layer.keys / layer.keys_joined);
+  return Math.max(...headsOf(layer, null).map((head) => thumbnail(layer, head)).map((found) => (found ? highOf(found, layer) : 0)));
 }
 
 /** The cells of the overview of a head, or averaged over all heads. */
@@ -86,12 +87,12 @@ export function fromOverview(layer, head) {
   return found;
 }
 
-/** The largest number that is drawn in full colour. */
-export function highOf({ sums }) {
-  return highestOf(sums, 1e-9);
+/** The number that has the full colour, of cells that each join some keys of a layer. */
+export function highOf({ sums, wide }, { keys }) {
+  return fullColour(highestOf(sums, 1e-9), keys / wide);
 }
 
 /** Cells as pixels, one each. */
-export function imageOf(found, scale, high = highOf(found)) {
+export function imageOf(found, scale, high) {
   return new ImageData(paint(found.sums, high, scale), found.columns, found.rows);
 }

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regard.inspection.explain.uniform import equal_share
 from regard.inspection.figures.colours import INK
 from regard.inspection.figures.inputs.chips import answer_chips, draw_chips, place_chips
 from regard.inspection.figures.legend import draw_legend
@@ -50,4 +51,4 @@ def draw_below(sheet: Sheet, shown: Shown, below: Below, title: str, weights: np
     elif shown.answer:
         sheet.text(0, y + 6, sheet.clip(shown.answer, sheet.width, 10.0, bold=True), 10.0, bold=True)
         y += 18
-    draw_legend(sheet, y + 2, title, highest(weights), cover=below.cover)
+    draw_legend(sheet, y + 2, title, highest(weights), cover=below.cover, equal=equal_share(weights.tolist()))

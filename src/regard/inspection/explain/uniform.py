@@ -1,0 +1,50 @@
+"""Whether a row of weights is about equal, so that its largest weight says nothing."""
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["equal_share", "uniform_over"]
+
+_SPREAD = 0.95
+# Scores with a normal distribution and this variance give weights of that spread.
+_VARIANCE = -2 * math.log(_SPREAD)
+# Two items that are about equal are named by the larger one.
+_FEWEST = 3
+
+
+def uniform_over(weights: Sequence[float]) -> int:
+    """Over how many items weights are about equal; 0: over none. Items of weight 0 aren't counted.
+
+    The exponential of the entropy says over how many items weights are spread: about equal are those that are spread
+    over 95 % of their items or more, as those of normally distributed scores with a standard deviation of 0.32 are. In
+    a long row a single item could stand out for all that, so the largest weight must not exceed what the largest of so
+    many such scores would make it.
+
+    Args:
+        weights: those of one query; they need not sum to 1.
+
+    Example:
+        >>> uniform_over([0.26, 0.24, 0.25, 0.25]), uniform_over([0.3, 0.0, 0.35, 0.35]), uniform_over([0.7, 0.2, 0.1])
+        (4, 3, 0)
+        >>> uniform_over([1.0] * 999 + [30.0])
+        0
+    """
+    some = [weight for weight in weights if weight != 0]
+    count, total = len(some), math.fsum(some) if all(map(math.isfinite, some)) else math.inf
+    if count < _FEWEST or not math.isfinite(total) or min(some) < 0:
+        return 0
+    entropy = -math.fsum(weight / total * math.log(weight / total) for weight in some)
+    if entropy < math.log(_SPREAD * count):
+        return 0
+    return count if max(some) / total <= math.exp(math.sqrt(2 * _VARIANCE * math.log(count))) / count else 0
+
+
+def equal_share(weights: Sequence[float]) -> float:
+    """What each item would have of equal weights; 0 if the weights don't sum to 1.
+
+    Example:
+        >>> equal_share([0.75, 0.25, 0.0, 0.0]), equal_share([0.75, 0.75])
+        (0.25, 0.0)
+    """
+    total = math.fsum(filter(math.isfinite, weights))
+    return 1 / len(weights) if len(weights) and abs(total - 1) < 1e-3 else 0.0

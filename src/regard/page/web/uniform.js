@@ -1,0 +1,44 @@
+// Whether attention is about equal, and scales on which equal weights are half of the full colour or bar at most; as in Python's `uniform.py` and `scale.py`.
+import { highestOf, orZero } from "./view.js";
+
+// Weights are about equal if they are spread over at least 95 % of their items, by the exponential of their entropy.
+const EVEN_SPREAD = 0.95;
+// Scores with a normal distribution and this variance give weights of that spread.
+const EVEN_VARIANCE = -2 * Math.log(EVEN_SPREAD);
+// Two items that are about equal are named by the larger one.
+const FEWEST_EQUAL = 3;
+
+/** Over how many items the weights of a row are about equal; 0: over none. Those of weight 0 aren't counted. */
+export function uniformOver(weights) {
+  const some = completed(weights).filter((each) => each !== 0), count = some.length;
+  const total = some.reduce((sum, each) => sum + each, 0);
+  if (count < FEWEST_EQUAL || !some.every((each) => each > 0 && Number.isFinite(each)) || !Number.isFinite(total)) return 0;
+  const entropy = some.reduce((sum, each) => sum - each / total * Math.log(each / total), 0);
+  if (entropy < Math.log(EVEN_SPREAD * count)) return 0;
+  // The largest of so many scores of that variance.
+  return highestOf(some, 0) / total <= Math.exp(Math.sqrt(2 * EVEN_VARIANCE * Math.log(count))) / count ? count : 0;
+}
+
+// Of a row of which the page has the largest weights, the others have what is left, in equal parts.
+function completed(weights) {
+  const others = weights.reduce((count, each) => count + Number.isNaN(each), 0);
+  const rest = Math.max(0, 1 - weights.reduce((sum, each) => sum + orZero(each), 0)) / others;
+  return others ? weights.map((each) => (Number.isNaN(each) ? rest : each)) : weights;
+}
+
+/** The weight that has the full colour, of so many items with this largest weight: colours are drawn by the square root. */
+export function fullColour(largest, count) {
+  return Math.max(largest, Math.min(1, 4 / Math.max(1, count)));
+}
+
+/** The weight that has the longest bar. */
+export function fullBar(largest, count) {
+  return Math.max(largest, Math.min(1, 2 / Math.max(1, count)));
+}
+
+/** What each of the items of a view would have of equal weights; 0 if they don't sum to 1. */
+export function equalShare({ weights }) {
+  if (!weights) return 0;
+  const total = weights.reduce((sum, each) => sum + orZero(each), 0);
+  return weights.some(Number.isNaN) || Math.abs(total - 1) < 1e-3 ? 1 / weights.length : 0;
+}

@@ -1,0 +1,123 @@
+"""Attention that is about equal is told as that, by one rule in Python and on the page, and is drawn pale."""
+
+import math
+
+import pytest
+import torch
+
+from page.live_records import document
+from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, story, story_of
+from regard.inspection.explain.uniform import equal_share, uniform_over
+from regard.inspection.views.facts import sentence
+from regard.page import as_text
+from regard.page.modules import joined
+from regard.page.scale import full_bar, full_colour
+
+WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog")
+
+
+def recorded(weights: list[float], effect: int = 0) -> Record:
+    """A record of which every row has the same weights, and hiding one item changes the answer."""
+    words = WORDS[: len(weights)]
+    places = tuple(Place(word, number, "X", 0.75) for number, word in enumerate(words))
+    same = tuple(Outcome("X", 0.75, 0.0) for _ in words)
+    changed = tuple(Outcome("X", 0.25, -0.5) for _ in words)
+    hidden = tuple(changed if number == effect else same for number in range(len(words)))
+    layer = LayerRecord.of_weights("layer 1", torch.tensor(weights).expand(1, len(words), -1).clone(), "softmax")
+    outcomes = Outcomes("labels", "item", places, hidden)
+    return Record(words, ("X",) * len(words), (0.75,) * len(words), (layer,), "toy", noun="word", outcomes=outcomes)
+
+
+@pytest.mark.parametrize("items", [3, 9, 40, 1000])
+def test_scores_that_spread_little_are_uniform_and_others_are_not(items):
+    torch.manual_seed(0)
+    scores = torch.randn(200, items, dtype=torch.double)
+    few, many = ([uniform_over(row.tolist()) for row in (spread * scores).softmax(-1)] for spread in (0.1, 3.0))
+    assert few == [items] * 200
+    # Of three random scores some are near each other by chance.
+    assert sum(each > 0 for each in many) <= (10 if items == 3 else 0)
+
+
+def test_one_item_that_stands_out_is_found_in_a_long_row():
+    weights = [1.0] * 999 + [20.0]
+    assert math.exp(-sum(w / 1019 * math.log(w / 1019) for w in weights)) > 0.95 * 1000
+    assert uniform_over(weights) == 0
+    assert uniform_over([1.0] * 999 + [2.0]) == 1000
+
+
+@pytest.mark.parametrize(
+    "weights", [[], [1.0], [0.5, 0.5], [0.5, 0.0, 0.5], [0.0] * 5, [math.nan] * 5, [math.inf, 1.0, 1.0], [-0.3] * 4]
+)
+def test_what_is_no_distribution_over_three_items_is_not_uniform(weights):
+    assert uniform_over(weights) == 0
+
+
+def test_equal_weights_are_told_without_a_largest_one():
+    record = recorded([1 / 9] * 8 + [1 / 9 + 1e-4], effect=3)
+    told = story_of(record, query=1)
+    assert told.sentence == (
+        '"the" is X (75%). It attended to all 9 words about equally (11% each), but hiding "fox" changes the answer '
+        "most: X falls from 75% to 25%."
+    )
+    assert "它对全部 9 个词的注意大致相等（各 11%）" in sentence(record, told, "zh")
+    assert "Equal weights would be 11% each." in as_text(story(record))
+
+
+def test_of_equal_weights_the_largest_is_not_called_it():
+    record = recorded([1 / 9] * 8 + [1 / 9 + 1e-4], effect=8)
+    assert story_of(record, query=1).attended == 8
+    assert 'equally (11% each), but hiding "dog" changes' in story_of(record, query=1).sentence
+
+
+def test_equal_weights_over_some_items_say_how_many():
+    record = recorded([0.25, 0.0, 0.25, 0.25, 0.25, 0.0], effect=1)
+    assert "It attended to 4 of 6 words about equally (25% each)" in story_of(record, query=1).sentence
+
+
+def test_a_method_of_attribution_keeps_its_largest_item():
+    told = story_of(recorded([1 / 9] * 9, effect=3), query=1, attribution="rollout")
+    assert "By rollout, it took most from" in told.sentence
+
+
+def test_the_scales_leave_equal_weights_at_half():
+    assert math.sqrt((1 / 9) / full_colour(1 / 9, 9)) == pytest.approx(0.5)
+    assert (1 / 9) / full_bar(1 / 9, 9) == pytest.approx(0.5)
+    assert full_colour(0.9, 9) == full_bar(0.9, 9) == 0.9
+    assert equal_share([0.5] * 9) == 0.0
+
+
+def test_the_page_has_the_same_rule_and_scales(script):
+    torch.manual_seed(1)
+    rows = [(s * torch.randn(n)).softmax(-1).double().tolist() for s in (0.0, 0.2, 0.3, 0.4, 2.0) for n in range(1, 40)]
+    rows += [[0.25, 0.0, 0.25, 0.25, 0.25, 0.0], [1.0] * 999 + [20.0], [0.9] * 5, [0.0] * 4, [-0.5] * 4]
+    read = "x.map((each) => [uniformOver(each), equalShare({ weights: each }), fullColour(each[0], each.length)])"
+    found = script(joined("uniform.js"), read, rows)
+    assert len({each[0] > 0 for each in found}) == 2
+    for row, (over, share, full) in zip(rows, found, strict=True):
+        assert over == uniform_over(row)
+        assert share == pytest.approx(equal_share(row))
+        assert full == pytest.approx(full_colour(row[0], len(row)))
+
+
+def test_a_row_of_which_the_page_has_the_largest_weights_has_the_rest_in_equal_parts(script):
+    read = "x.map((each) => uniformOver(each.map((weight) => weight ?? NaN)))"
+    rows = [[0.12, 0.11, *[None] * 7], [0.5, 0.3, *[None] * 7]]
+    assert script(joined("uniform.js"), read, rows) == [9, 0]
+
+
+def test_the_page_shows_equal_weights_pale_and_marks_them(live):
+    page = live(document(recorded([1 / 9] * 9, effect=3)))
+    assert "about equally (11% each)" in page.locator(".sentence").inner_text()
+    legend = page.locator(".map-part .legend")
+    assert legend.inner_text().replace("\n", "") == "weight 0%  44% · equal weights: 11%"
+    mark = legend.locator(".equal").evaluate(
+        "(each) => (each.getBoundingClientRect().left - each.parentElement.getBoundingClientRect().left) / "
+        "each.parentElement.clientWidth"
+    )
+    assert mark == pytest.approx(0.5, abs=0.03)
+    bars = page.locator(".compared .bar.weight").evaluate_all(
+        "(all) => all.map((each) => parseFloat(each.style.width))"
+    )
+    assert bars == pytest.approx([30.0] * 9, abs=0.1)
+    marks = page.locator(".compared .equal").evaluate_all("(all) => all.map((each) => parseFloat(each.style.left))")
+    assert marks == pytest.approx(bars, abs=0.1)
