@@ -278,8 +278,8 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
         (
             ((SAME, VERB), (SAME, STAYS)),
             {"query": 2},
-            '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN 75% '
-            "becomes VERB 62%.",
+            '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN (75%) '
+            "becomes VERB (62%).",
         ),
         (
             ((SAME, Outcome("NOUN", 0.5, -0.25)), (SAME, STAYS)),
@@ -315,8 +315,8 @@ def test_the_sentence_of_other_predictions():
     pooling = of_weights("pooling", torch.tensor([[[0.25, 0.75]]]), "softmax")
     told = story_of(record_with(((VERB,), (STAYS,)), places=whole, labels=(), pooling=pooling))
     assert told.sentence == (
-        'The answer is good (75%). It attended most to "saw" (75%), but hiding "a" changes the answer most: good 75% '
-        "becomes VERB 62%."
+        'The answer is good (75%). It attended most to "saw" (75%), but hiding "a" changes the answer most: good (75%) '
+        "becomes VERB (62%)."
     )
     number = (Place("the whole", None, "-1.5", None),)
     hidden = ((Outcome("-1.5", None, 0.0),), (Outcome("-1.25", None, 0.25),))
@@ -349,11 +349,14 @@ def test_the_blocks_in_their_order():
     assert isinstance(comparison, Comparison)
     assert comparison.title == "Layer 1 of 1, average of heads 1-2"
     assert [(row.label, row.first, row.second, row.written, row.note) for row in comparison.rows] == [
-        ("a", 0.25, 0.5, "-50%", "VERB 62%"),
-        ("saw", 0.75, 0.0, "0%", "NOUN 75%"),
+        ("a", 0.25, -0.5, "75% -> 25%", "VERB 62%"),
+        ("saw", 0.75, 0.0, "75% -> 75%", "NOUN"),
     ]
     assert isinstance(heads, Table)
-    assert [(row[0], row[2], row[3]) for row in heads.rows] == [("1.1", "-50%", "VERB 62%"), ("1.2", "0%", "NOUN 75%")]
+    assert [(row[0], row[2], row[3]) for row in heads.rows] == [
+        ("1.1", "75% -> 25%", "VERB 62%"),
+        ("1.2", "75% -> 75%", "NOUN"),
+    ]
     assert "An effect" not in as_text(page)
     assert page.blocks[-1].text.startswith("Checked: the outputs of 1 layer")
 
@@ -401,7 +404,7 @@ def test_heads_beyond_the_most_are_counted():
     page = story(record_with(((SAME, VERB), (SAME, STAYS)), removed), query=2, top=1)
     table = next(block for block in page.blocks if isinstance(block, Table))
     assert [row[0] for row in table.rows] == ["1.2"]
-    assert "The other head, removed alone, changes the answer by 0% at most." in as_text(page)
+    assert "The other head, removed alone, changes the answer by 0 points at most." in as_text(page)
 
 
 @pytest.mark.parametrize(

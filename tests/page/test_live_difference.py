@@ -13,7 +13,7 @@ from page.test_live_colours import PIXELS, colours, image_of
 from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
 from regard.inspection.views.comparison import difference_sentence
 from regard.page.modules import style
-from regard.page.numbers import percent, percent_change
+from regard.page.numbers import percent, percent_change, probability
 
 FIRST = ("I", "saw", "a", "saw", ".")
 SECOND = ("I", "saw", "a", "big", "cat", ".")
@@ -103,7 +103,11 @@ def test_each_view_has_the_numbers_of_numpy(live, request, name):
             assert attended == [f"{letter}{percent(rows[side][number])}" for side, letter, number in there]
             assert gap == ("" if None in (a, b) else percent_change(rows[0][a], rows[1][b]).replace("-", "−"))
             outcome = [both[side].outcomes.hidden[number][(query, partner[query])[side]] for side, _, number in there]
-            assert mattered == [f"{each[1]}{signed(one.change)}" for each, one in zip(there, outcome, strict=True)]
+            before = [both[side].outcomes.places[(query, partner[query])[side]].score for side, *_ in there]
+            assert mattered == [
+                f"{letter}{probability(score)} → {probability(score + one.change)}"
+                for (_, letter, _), score, one in zip(there, before, outcome, strict=True)
+            ]
             assert [each[1:].split()[0] for each in without] == [one.label for one in outcome]
     # The sentence in the other language.
     in_chinese = page.evaluate(READ, [each.replace("lang=en", "lang=zh") for each in hashes])
@@ -205,17 +209,20 @@ def test_two_maps_have_one_scale(live, records, text):
     high = max(high, *(min(1.0, 4 / len(each.items)) for each in records))
     assert [each.split(" · ")[0].split()[-1] for each in legends[:2]] == [percent(high)] * 2
     bars = page.evaluate("""() => [...document.querySelectorAll(".compared .bar")].map((each) =>
-      [each.classList[1], parseFloat(each.style.width), each.parentElement.textContent.slice(1).replace("−", "-")])""")
-    # The longest bars of both kinds are as long; and a bar is as long for A as for B if the number is the same.
-    assert {max(width for kind, width, _ in bars if kind == name) for name in ("weight", "effect")} == {60.0}
+      [each.classList[1], parseFloat(each.style.width), each.closest(".side-line").textContent.slice(1)])""")
+    # A bar is as long for A as for B if the number is the same.
     shares = [(width, float(text[:-1])) for kind, width, text in bars if kind == "weight" and "<" not in text]
     most = max(number for _, number in shares)
     for width, number in shares:
         assert width == pytest.approx(60 * number / most, abs=60 * 1.2 / most)
-    changes = [(width, abs(float(text[:-1]))) for kind, width, text in bars if kind == "effect" and "<" not in text]
-    most = max(number for _, number in changes)
+    changes = [
+        (width, abs(float(text.split("%")[0]) - float(text.split("→ ")[1][:-1])))
+        for kind, width, text in bars
+        if kind == "effect" and not {"<", ">"} & {*text}
+    ]
+    longest, most = max(changes, key=lambda each: each[1])
     for width, number in changes:
-        assert width == pytest.approx(60 * number / most, abs=60 * 1.2 / most)
+        assert width == pytest.approx(longest * number / most, abs=longest * 2.4 / most)
 
 
 def hash_of(page):

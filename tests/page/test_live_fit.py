@@ -35,5 +35,5 @@ def test_a_molecule_and_its_numbers_fit(live, width):
 @pytest.mark.parametrize("width", [1180, 761, 360])
 def test_small_and_large_changes_of_numbers_fit(live, width):
     page = live(document(RECORDS["a number"]()), width=width)
-    assert any(len(each) > 8 for each in page.locator(".compared .number").all_inner_texts())
+    assert any(len(each) > 7 for each in page.locator(".compared .number").all_inner_texts())
     assert page.evaluate(TOO_LONG) == []

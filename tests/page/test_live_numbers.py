@@ -10,7 +10,7 @@ from regard.inspection import Outcome, Record, story_of
 from regard.inspection.explain.summaries import select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.views.facts import sentence
-from regard.inspection.views.outcome_text import change_text, said
+from regard.inspection.views.outcome_text import change_text, said, without_text
 from regard.page.modules import joined
 from regard.page.numbers import percent, percent_change, probability
 
@@ -54,7 +54,7 @@ WALK = """
 
 def typographic(change: str) -> str:
     """A change as the page writes it, with a minus sign before it."""
-    return f"−{change[1:]}" if change.startswith("-") else change
+    return f"−{change[1:]}" if change.startswith("-") else change.replace(" -> ", " → ")
 
 
 @pytest.fixture(params=RECORDS)
@@ -73,7 +73,7 @@ def test_each_view_says_what_python_says(live, record):
         for row, outcome in zip(rows, told.hidden, strict=False):
             row.append(typographic(change_text(outcome, kind, told.place)))
             if kind != "vectors":
-                row.append(said(outcome))
+                row.append(without_text(outcome, kind, told.place))
         assert found["table"] == rows
         for layer, head, _, outcome, _ in told.removed:
             same = outcome.label == told.place.label

@@ -4,6 +4,7 @@ A view (room `inspection`) turns a record into a `Page`; a renderer of this room
 sentences for a screen reader, or into one offline HTML file. The text of a block is raw: each renderer escapes it.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -185,7 +186,7 @@ class ComparedItem:
 
     Args:
         label: the item.
-        first, second: the values, each at least 0; `second` is None if it wasn't measured.
+        first, second: the values; the first is at least 0, and the second None if it wasn't measured.
         written: `second` as text, which may have a sign or a unit.
         note: a few words about it.
         first_written: `first` as text, where it is no percentage of at least 0.
@@ -203,7 +204,8 @@ class ComparedItem:
 class Comparison:
     """Two values of each item side by side, each drawn to a scale of its own.
 
-    The full bar is the largest value; of weights it is at least twice what equal weights would be.
+    The full bar is the largest value; of weights it is at least twice what equal weights would be. Of second values it
+    reaches from the smallest below 0 to the largest.
 
     Args:
         title: what is compared; for weights it names the layer and the head.
@@ -214,10 +216,10 @@ class Comparison:
         equal: what each item would have of equal weights, if the first values are weights that sum to 1; else 0.
 
     Example:
-        >>> rows = (ComparedItem("a", 0.5, 0.76, "-76%", "VERB 55%"), ComparedItem("saw", 0.25, 0.03, "-3%"))
+        >>> rows = ComparedItem("a", 0.5, -0.75, "80% -> 5%", "VERB 55%"), ComparedItem("saw", 0.25, 0.25, "70% -> 95%")
         >>> comparison = Comparison("Layer 1 of 1, head 1 of 1", rows)
-        >>> comparison.highs
-        (0.5, 0.76)
+        >>> comparison.highs, comparison.zero
+        ((0.5, 1.0), 0.75)
     """
 
     title: str
@@ -233,9 +235,20 @@ class Comparison:
     def highs(self) -> tuple[float, float]:
         """The values of the full bars."""
         first = [row.first for row in self.rows if row.first < float("inf")]
-        second = [row.second for row in self.rows if row.second is not None and row.second < float("inf")]
         largest = max([0.0, *first])
-        return full_bar(largest, 1 / self.equal) if self.equal else largest, max([0.0, *second])
+        low, high = self._ends
+        return full_bar(largest, 1 / self.equal) if self.equal else largest, high - low
+
+    @property
+    def zero(self) -> float:
+        """Where the bars of the second values begin, as a share of the full bar: those below 0 go to the left."""
+        low, high = self._ends
+        return -low / (high - low) if high > low else 0.0
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        second = [row.second for row in self.rows if row.second is not None and math.isfinite(row.second)]
+        return min([0.0, *second]), max([0.0, *second])
 
     @property
     def rest(self) -> str:

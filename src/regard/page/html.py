@@ -179,7 +179,7 @@ def _comparison(block: Comparison) -> str:
     for row in block.rows:
         cells = f"<td>{escape(row.first_written or percent(row.first))}{_bar(row.first, first)}</td>"
         if block.measured:
-            bar = "" if row.second is None else _bar(row.second, second, "effect")
+            bar = "" if row.second is None else _bar(row.second, second, "effect", block.zero)
             cells += f"<td>{_text(row.written)}{bar}</td>"
         if block.third:
             cells += f"<td>{_token(row.note)}</td>"
@@ -193,9 +193,12 @@ def _comparison(block: Comparison) -> str:
     return table + others
 
 
-def _bar(value: float, high: float, kind: str = "") -> str:
-    width = 100 * min(max(value / high, 0.0), 1.0) if math.isfinite(value) else 0.0
-    return f'<span class="bar{kind and " " + kind}" aria-hidden="true" style="width:{width:.2f}%"></span>'
+def _bar(value: float, high: float, kind: str = "", zero: float = 0.0) -> str:
+    """A bar that begins at a share of its room, and goes to the left if the value is below 0."""
+    share = min(max(value / high, -zero), 1.0 - zero) if math.isfinite(value) else 0.0
+    left = f"margin-left:{100 * (zero + min(share, 0.0)):.2f}%;" if zero else ""
+    classes = f"bar{kind and ' ' + kind}"
+    return f'<span class="{classes}" aria-hidden="true" style="{left}width:{100 * abs(share):.2f}%"></span>'
 
 
 def _heat_map(block: HeatMap) -> str:

@@ -141,14 +141,14 @@ def _point(point: Point, block: Chart) -> str:
 
 def _number_words(text: str) -> str:
     """Write a minus, < or > before a number, and % after one, as words."""
-    text = re.sub(r"(?<!\S)-(?=\d)", "minus ", text)
+    text = re.sub(r"(?<!\S)-(?=[<\d])", "minus ", text)
     text = re.sub(r"(?<!\S)<(?=\d)", "less than ", text)
     text = re.sub(r"(?<!\S)>(?=\d)", "more than ", text)
     return re.sub(r"(?<=\d)%", " percent", text)
 
 
 def _signed(text: str) -> str:
-    return text.replace("%", " percent").replace("-", "minus ")
+    return _number_words(text.replace(" -> ", " to "))
 
 
 def _named(text: str) -> str:

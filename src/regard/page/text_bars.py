@@ -12,7 +12,7 @@ from regard.page.terminal import Terminal
 from regard.page.visible import clip
 from regard.page.wrapping import fit, wrap
 
-__all__ = ["bar_lines", "bar_of"]
+__all__ = ["bar_from", "bar_lines", "bar_of"]
 
 _EIGHTHS = "▏▎▍▌▋▊▉█"
 _NUMBER = 6
@@ -89,6 +89,15 @@ def _ranking(ranking: Ranking, columns: _Columns, high: float, ascii: bool) -> l
 
 def _others(ranking: Ranking) -> str:
     return f"{ranking.others} other{'s' if ranking.others > 1 else ''}" if ranking.others else ""
+
+
+def bar_from(zero: int, value: float, high: float, width: int, ascii: bool) -> str:
+    """A bar that begins after so many cells, and goes to the left if the value is below 0."""
+    if value >= 0 or not zero:
+        return " " * zero + bar_of(value, high, width - zero, ascii) if value > 0 else ""
+    halves = min(2 * zero, max(1, round(2 * width * min(-value / high, 1.0)))) if math.isfinite(value) else 0
+    cells = "#" * max(1, halves // 2) if ascii else "▐" * (halves % 2) + "█" * (halves // 2)
+    return f"{cells:>{zero}}" if halves else ""
 
 
 def bar_of(value: float, high: float, width: int, ascii: bool) -> str:

@@ -61,10 +61,10 @@ def width_of(weight: float) -> float:
 
 
 def with_minus(text: str) -> str:
-    """A number with the sign that print has.
+    """A number with the sign, or two with the arrow, that print has.
 
     Example:
-        >>> with_minus("-76%"), with_minus("+2%")
-        ('−76%', '+2%')
+        >>> with_minus("-0.37"), with_minus("80% -> 4%")
+        ('−0.37', '80% → 4%')
     """
-    return f"−{text[1:]}" if text.startswith("-") else text
+    return f"−{text[1:]}" if text.startswith("-") else text.replace(" -> ", " → ")

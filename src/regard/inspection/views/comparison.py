@@ -303,7 +303,12 @@ def _effects_sentence(items: Sequence[ItemDifference], kind: str, places: tuple[
     if item is None or gap == 0 or not is_noticed(gap, kind):
         return ""
     hidden = zip(item.hidden, places, strict=True)
-    one, other = (change_text(outcome, kind, place) for outcome, place in hidden if outcome is not None)
+    changes_to = say("changesTo", language)
+    one, other = (
+        change_text(outcome, kind, place).replace(" -> ", changes_to)
+        for outcome, place in hidden
+        if outcome is not None
+    )
     return say("effectDiffers", language, item=_quoted_names(item, language), one=one, other=other)
 
 

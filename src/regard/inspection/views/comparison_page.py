@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from regard.errors import ArgumentError
+from regard.inspection.explain.outcomes import Outcome, Place
 from regard.inspection.record.record import Record
 from regard.inspection.views.comparison import (
     ItemDifference,
@@ -151,13 +152,19 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
         if one is not None and other is not None:
             difference = percent_change(one, other)
         changes = [
-            "" if outcome is None else f"{change_text(outcome, kind, place)} {said(outcome)}".rstrip()
+            "" if outcome is None or place is None else _effect(outcome, kind, place)
             for outcome, kind, place in zip(each.hidden, kinds, places, strict=True)
         ]
         lines.append((each.name, *weights, difference, *(changes if effects else [])))
     yield _numbers(columns, lines)
     if len(lines) < len(items):
         yield Prose(say("othersOfBoth", count=len(items) - len(lines)))
+
+
+def _effect(outcome: Outcome, kind: str, place: Place) -> str:
+    """A change, and what is predicted after it where that is another label."""
+    changed = kind == "numbers" or outcome.label != place.label
+    return f"{change_text(outcome, kind, place)} {said(outcome) if changed else ''}".rstrip()
 
 
 def _size(item: ItemDifference) -> float:

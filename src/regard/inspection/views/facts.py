@@ -17,7 +17,7 @@ from regard.inspection.explain.rank_agreement import rank_agreement
 from regard.inspection.explain.uniform import uniform_over
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
-from regard.inspection.views.outcome_text import or_zero, quoted, said, signed_percent, size_text
+from regard.inspection.views.outcome_text import or_zero, quoted, signed_percent, size_text
 from regard.page.messages import messages, say
 from regard.page.numbers import percent, plural, probability
 from regard.page.visible import visible
@@ -267,13 +267,19 @@ def _attended(names: Sequence[str], noun: str, facts: Facts, language: str) -> s
 def _change(place: Place, outcome: Outcome, kind: str, language: str) -> str:
     if kind == "vectors":
         return say("vectorChanges", language, size=size_text(outcome.change, kind))
-    before, after = said(place), said(outcome)
+    before, after = (_sure(each, language) for each in (place, outcome))
     if kind == "numbers" or outcome.label != place.label:
         return say("becomes", language, before=before, after=after)
     scores = place.score or 0.0, outcome.score or 0.0
     shares = {"from": probability(scores[0]), "to": probability(scores[1])}
     message = "falls" if scores[1] < scores[0] else "rises"
     return say(message, language, label=visible(place.label), before=before, after=after, **shares)
+
+
+def _sure(prediction: Place | Outcome, language: str) -> str:
+    """A prediction with its probability in brackets: a label may be a number itself."""
+    label, score = visible(prediction.label), prediction.score
+    return label if score is None else label + say("sure", language, share=probability(score))
 
 
 def _removed_heads(record: Record, place: int) -> Iterator[RemovedHead]:

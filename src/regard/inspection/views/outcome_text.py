@@ -4,10 +4,10 @@ import math
 
 from regard.inspection.explain.outcomes import Outcome, Place
 from regard.page.messages import say
-from regard.page.numbers import percent, percent_change, probability
+from regard.page.numbers import percent, probability
 from regard.page.visible import visible
 
-__all__ = ["change_text", "or_zero", "quoted", "said", "signed_percent", "signed_points", "size_text"]
+__all__ = ["change_text", "or_zero", "quoted", "said", "signed_percent", "signed_points", "size_text", "without_text"]
 
 # By how much a change may differ from that of the probabilities, which a page keeps in few digits.
 _ROUNDING = 0.002
@@ -20,23 +20,32 @@ def said(prediction: Outcome | Place) -> str:
 
 
 def change_text(outcome: Outcome, kind: str, place: Place | None = None) -> str:
-    """The change with its sign; that of a probability in percentage points.
+    """The change: of a label's probability from what to what, of a number with its sign, of a vector its size.
 
     Args:
         outcome: what is predicted after the change.
         kind: what is predicted.
-        place: what was predicted before it. If the label is the same, the change is that of the percentages which stand
-            beside it; None: they don't.
+        place: what was predicted before it; None: a change of a probability is told in percentage points.
+
+    Example:
+        >>> place = Place("saw", 0, "NOUN", 0.8)
+        >>> verb = Outcome("VERB", 0.55, -0.76)
+        >>> change_text(verb, "labels", place), change_text(verb, "labels")
+        ('80% -> 4%', '-76 points')
     """
-    if place is not None and kind == "labels" and place.label == outcome.label:
-        before, after = place.score, outcome.score
-        # In a record of somebody else's making, the change may be another one than theirs.
-        if before is not None and after is not None and abs(after - before - outcome.change) < _ROUNDING:
-            return percent_change(before, after, outcome.change)
-    if math.isnan(outcome.change) or kind == "vectors":
-        return size_text(outcome.change, kind)
-    size = size_text(abs(outcome.change), kind)
-    return size if outcome.change == 0 else f"{'-' if outcome.change < 0 else '+'}{size}"
+    change = outcome.change
+    if place is not None and kind == "labels" and place.score is not None and math.isfinite(change):
+        after = place.score + change
+        # In a record of somebody else's making, the change may be another one than that of the probabilities.
+        same = place.label == outcome.label and outcome.score is not None
+        if same and abs(outcome.score - after) < _ROUNDING:
+            after = outcome.score
+        if -_ROUNDING < after < 1 + _ROUNDING:
+            return f"{probability(place.score)} -> {probability(after)}"
+    if math.isnan(change) or kind == "vectors":
+        return size_text(change, kind)
+    size = size_text(abs(change), kind)
+    return size if change == 0 else f"{'-' if change < 0 else '+'}{size}"
 
 
 def signed_percent(value: float) -> str:
@@ -46,7 +55,19 @@ def signed_percent(value: float) -> str:
 
 def size_text(change: float, kind: str) -> str:
     """The size of a change: of a probability in percentage points, of a vector as a share of its length."""
-    return f"{change:.4g}" if kind == "numbers" and math.isfinite(change) else percent(change)
+    if kind == "numbers" and math.isfinite(change):
+        return f"{change:.2g}"
+    text = percent(change)
+    if kind != "labels" or not text.endswith("%"):
+        return text
+    points = text.removesuffix("%")
+    return f"{points} {'point' if points == '1' else 'points'}"
+
+
+def without_text(outcome: Outcome, kind: str, place: Place) -> str:
+    """What is predicted after a change: a label that stays the same without its probability, which the change tells."""
+    told = kind == "labels" and outcome.label == place.label and place.score is not None
+    return visible(outcome.label) if told else said(outcome)
 
 
 def signed_points(value: float) -> str:

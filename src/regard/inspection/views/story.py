@@ -6,15 +6,17 @@ from typing import Any
 
 from regard.inspection.cases.case import Case
 from regard.inspection.explain.across_layers import ATTRIBUTIONS
+from regard.inspection.explain.outcomes import Place
 from regard.inspection.explain.uniform import equal_share
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.facts import Facts, story_of
 from regard.inspection.views.item_labels import items_around
-from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_percent, size_text
+from regard.inspection.views.outcome_text import change_text, or_zero, signed_percent, size_text, without_text
 from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
 from regard.page.numbers import counted, probability
+from regard.page.visible import visible
 
 __all__ = ["MOST_ROWS", "compared_items", "largest_in_turn", "stories", "story", "story_page"]
 
@@ -121,9 +123,9 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         found.append(
             ComparedItem(
                 names[item],
-                second=abs(outcome.change),
+                second=abs(outcome.change) if kind == "vectors" else outcome.change,
                 written=change_text(outcome, kind, told.place),
-                note=said(outcome),
+                note=without_text(outcome, kind, told.place),
                 **_first(told, item),
             )
         )
@@ -134,9 +136,16 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         others=len(names) - len(found),
         equal=equal_share(told.weights) if told.is_raw else 0.0,
         first=say("attended") if told.attribution in (None, ATTRIBUTIONS["raw"]) else "attributed",
-        second=say("mattered"),
+        second=mattered_name(told.place, kind),
         third="" if kind == "vectors" else say("without"),
     )
+
+
+def mattered_name(place: Place, kind: str) -> str:
+    """What a column of effects is called: of a label's probability it names the label."""
+    if kind != "labels" or place.score is None:
+        return say("mattered")
+    return f"{say('mattered')}: {visible(place.label)}"
 
 
 def largest_in_turn(first: Sequence[float], second: Sequence[float], top: int) -> list[int]:
@@ -174,11 +183,16 @@ def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
     kept = {each.name for each in by_size[:top]}
     kind = "numbers" if told.place.score is None and told.place.label else "labels" if told.place.label else "vectors"
     rows = [
-        (each.name, each.pattern, change_text(each.outcome, kind, told.place), said(each.outcome))
+        (
+            each.name,
+            each.pattern,
+            change_text(each.outcome, kind, told.place),
+            without_text(each.outcome, kind, told.place),
+        )
         for each in told.removed
         if each.name in kept
     ]
-    columns = ("head", "pattern", "mattered", "without it")
+    columns = ("head", "pattern", mattered_name(told.place, kind), "without it")
     if kind == "vectors":
         rows, columns = [row[:3] for row in rows], columns[:3]
     yield Table(columns, tuple(rows), ("left", "left", "right", "left")[: len(columns)])

@@ -2,10 +2,10 @@
 import { MOST_SHOWN } from "./answers.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { clamp, effectText, percent, percentChange, probability } from "./numbers.js";
+import { clamp, effectText, isToldByChange, percent, percentChange, probability } from "./numbers.js";
 import { twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
-import { changeSize, fullChange, highestOf, orZero, weightText } from "./view.js";
+import { changeSize, highestOf, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
 
@@ -41,7 +41,7 @@ export function comparedView(root, choose, pairs = null) {
     const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
     // Changes of other kinds, such as a probability's and a number's, have no scale in common.
     const alike = both.every(({ kind }) => kind === first.kind);
-    const full = both.map(({ kind }, side) => fullChange(alike ? both.flatMap((_, each) => effects(each)) : effects(side), kind));
+    const scales = both.map(({ kind }, side) => scaleOfChanges(alike ? both.flatMap((_, each) => effects(each)) : effects(side), kind));
     const boxed = !pairs && isBoxed(view), drawn = pairs ? linesOf(both) : cellsOf(view, rows, boxed, high);
     const body = rows.map((row) => {
       const found = weights(row), outcomes = hidden(row), side = list[row][0] === null ? 1 : 0;
@@ -49,10 +49,10 @@ export function comparedView(root, choose, pairs = null) {
       return h("tr", { "data-key": row, class: row === own ? "key" : "", onclick: go },
         h("th", { scope: "row" }, pairs ? namesOfRow(pairs, list[row], row, go, words) : nameOfRow(view, row, go)),
         drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found) : null,
-        measured ? drawn.effect(outcomes, full) : null, third ? drawn.said(outcomes) : null);
+        measured ? drawn.effect(outcomes, scales) : null, third ? drawn.said(outcomes) : null);
     });
     const head = [nounOf(first.data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
-      ...(measured ? [words.mattered] : []), ...(third ? [words.without] : [])];
+      ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
     const others = there.length - rows.length;
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : "compared" }, head, body),
@@ -73,9 +73,9 @@ function cellsOf(view, rows, boxed, high) {
   return {
     weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, equalShare(view) / high),
       boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view.head) : null),
-    effect: ([outcome], [full]) => h("td", {}, barred(changeSize(outcome) / full, "effect", effectText(outcome, place, kind), room.effect)),
-    said: ([{ label, score }]) => h("td", { class: label === place.label ? "said" : "said changed", title: titleOf(label, MOST_SHOWN) },
-      token(clipped(label, MOST_SHOWN)), score === null ? "" : ` ${probability(score)}`),
+    effect: ([outcome], [scale]) => h("td", {}, tracked(outcome, scale, effectText(outcome, place, kind), room.effect)),
+    said: ([outcome]) => h("td", { class: outcome.label === place.label ? "said" : "said changed", title: titleOf(outcome.label, MOST_SHOWN) },
+      ...saidOf(outcome, place, kind)),
   };
 }
 
@@ -85,11 +85,10 @@ function linesOf(both) {
   return {
     weight: (shares, pair) => h("td", {}, lines(shares.map((each, side) => (pair[side] === null || !both[side].weights ? null : each)),
       (share, side, view) => [bar(share, "weight"), weightText(view, pair[side])])),
-    effect: (outcomes, full) => h("td", {}, lines(outcomes, (outcome, side, { place, kind }) =>
-      [bar(changeSize(outcome) / full[side], "effect"), effectText(outcome, place, kind)])),
-    said: (outcomes) => h("td", { class: "said" }, lines(outcomes, ({ label, score }, side, { place }) =>
-      [h("span", { class: label === place.label ? "" : "changed" }, token(clipped(label, MOST_SHOWN)),
-        score === null ? "" : ` ${probability(score)}`)])),
+    effect: (outcomes, scales) => h("td", {}, lines(outcomes, (outcome, side, { place, kind }) =>
+      [track(outcome, scales[side]), effectText(outcome, place, kind)])),
+    said: (outcomes) => h("td", { class: "said" }, lines(outcomes, (outcome, side, { place, kind }) =>
+      [h("span", { class: outcome.label === place.label ? "" : "changed" }, saidOf(outcome, place, kind))])),
   };
 }
 
@@ -119,7 +118,32 @@ function restOf({ weights, state, least }) {
 function barred(share, kind, text, room, mark = 0) {
   return h("span", { class: "barred", style: { "--room": `${room}ch` } },
     mark ? h("i", { class: "equal", "aria-hidden": "true", style: { left: `${(60 * mark).toFixed(1)}%` } }) : null,
-    bar(share, kind), h("span", { class: "number" }, text));
+    bar(share, kind), h("span", { class: "number", style: { "margin-left": `${(60 * Math.max(0, mark - orZero(share))).toFixed(1)}%` } }, text));
+}
+
+// Where changes go both ways, a track on which a bar begins at zero, with its number after it; else a bar.
+function tracked(outcome, scale, text, room) {
+  if (!scale.zero) return barred(changeSize(outcome) / scale.full, "effect", text, room);
+  return h("span", { class: "barred", style: { "--room": `${room}ch` } }, track(outcome, scale), h("span", { class: "number" }, text));
+}
+
+function track(outcome, { full, zero }) {
+  if (!zero) return bar(changeSize(outcome) / full, "effect");
+  const share = changeSize(outcome) / full, left = outcome.change < 0 ? zero - share : zero;
+  return h("span", { class: "track", "aria-hidden": "true" }, h("i", { class: "zero", style: { left: `${(100 * zero).toFixed(1)}%` } }),
+    h("span", { class: "bar effect", style: { left: `${(100 * left).toFixed(1)}%`, width: `${(100 * share).toFixed(1)}%` } }));
+}
+
+// Of a label's probability the label is named.
+function matteredName(both, words) {
+  const labels = new Set(both.map(({ kind, place }) => (kind === "labels" && place.score !== null ? clipped(place.label, MOST_SHOWN) : "")));
+  const [label] = labels;
+  return labels.size === 1 && label ? `${words.mattered}: ${label}` : words.mattered;
+}
+
+function saidOf(outcome, place, kind) {
+  return [token(clipped(outcome.label, MOST_SHOWN)), outcome.score === null || isToldByChange(outcome, place, kind) ? ""
+    : ` ${probability(outcome.score)}`];
 }
 
 function bar(share, kind) {

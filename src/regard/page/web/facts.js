@@ -68,7 +68,7 @@ function openingOf(view, most) {
 
 function changeOf(place, outcome, { kind, state: { lang } }, most) {
   if (kind === "vectors") return messageParts(lang, "vectorChanges", { size: sizeText(outcome.change, kind) });
-  const said = ({ label, score }) => (score === null ? clipped(label, most) : `${clipped(label, most)} ${probability(score)}`);
+  const said = ({ label, score }) => clipped(label, most) + (score === null ? "" : wordsOf(lang).sure({ share: probability(score) }));
   const [from, to] = [place.score ?? 0, outcome.score ?? 0], same = kind !== "numbers" && outcome.label === place.label;
   const values = { before: said(place), after: said(outcome), label: clipped(place.label, most), from: probability(from), to: probability(to) };
   return messageParts(lang, !same ? "becomes" : to < from ? "falls" : "rises", values);
@@ -91,7 +91,8 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
   const mattered = widest(pairs, (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change)));
   if (mattered && mattered.gap > 0 && isNoticed(mattered.gap, kind)) {
-    const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind));
+    const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind)
+      .replace(" → ", wordsOf(lang).changesTo));
     told.push(...tell("effectDiffers", { item: named(mattered.pair), one, other }));
   }
   return told;

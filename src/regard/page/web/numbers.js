@@ -31,12 +31,17 @@ function roundHalfEven(value) {
   return below % 2 ? below + 1 : below;
 }
 
-/** Four significant digits, with an exponent where Python's format writes one. */
+/** Four significant digits. */
 export function short(value) {
+  return rounded(value, 4);
+}
+
+// So many significant digits, with an exponent where Python's format writes one.
+function rounded(value, most) {
   if (!Number.isFinite(value)) return String(value);
   if (value === 0) return "0";
-  const [digits, power] = value.toExponential(3).split("e").map(Number);
-  if (power >= -4 && power < 4) return String(Number(value.toPrecision(4)));
+  const [digits, power] = value.toExponential(most - 1).split("e").map(Number);
+  if (power >= -4 && power < most) return String(Number(value.toPrecision(most)));
   return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
@@ -48,7 +53,11 @@ export function brief(value) {
 
 /** The size of a change: of a probability in percentage points, of a vector as a share of its length. */
 export function sizeText(change, kind) {
-  return kind === "numbers" && Number.isFinite(change) ? short(change) : percent(change);
+  if (kind === "numbers" && Number.isFinite(change)) return rounded(change, 2);
+  const text = percent(change);
+  if (kind !== "labels" || !text.endsWith("%")) return text;
+  const points = text.slice(0, -1);
+  return `${points} ${points === "1" ? "point" : "points"}`;
 }
 
 /** The difference of two fractions, in percentage points, as that of their percentages. */
@@ -60,12 +69,18 @@ export function percentChange(before, after, change = after - before) {
   return `${(points || change) < 0 ? "−" : "+"}${size}%`;
 }
 
-/** The change of an outcome; of a label that stays the same, that of the percentages which stand beside it. */
+/** The change of an outcome: of a label's probability from what to what. */
 export function effectText(outcome, place, kind) {
-  const same = kind === "labels" && outcome.label === place.label && outcome.score !== null && place.score !== null;
-  // In a record of somebody else's making, the change may be another one than theirs.
-  return same && Math.abs(outcome.score - place.score - outcome.change) < ROUNDING
-    ? percentChange(place.score, outcome.score, outcome.change) : changeText(outcome.change, kind);
+  if (kind !== "labels" || place.score === null || !Number.isFinite(outcome.change)) return changeText(outcome.change, kind);
+  const told = place.score + outcome.change, same = outcome.label === place.label && outcome.score !== null;
+  // In a record of somebody else's making, the change may be another one than that of the probabilities.
+  const after = same && Math.abs(outcome.score - told) < ROUNDING ? outcome.score : told;
+  return after > -ROUNDING && after < 1 + ROUNDING ? `${probability(place.score)} → ${probability(after)}` : changeText(outcome.change, kind);
+}
+
+/** Whether the label stays the same, so that the change tells its probability. */
+export function isToldByChange({ label }, place, kind) {
+  return kind === "labels" && label === place.label && place.score !== null;
 }
 
 /** A change with its sign. */

@@ -76,6 +76,13 @@ export function fullChange(outcomes, kind) {
   return Math.max(kind === "numbers" ? 1e-12 : FULL, ...outcomes.map(changeSize));
 }
 
+/** The scale of bars of changes: {full, zero}: what the longest has, and where they begin, as a share of it. */
+export function scaleOfChanges(outcomes, kind) {
+  const changes = outcomes.map(({ change }) => orZero(change));
+  const low = Math.min(0, ...changes), high = Math.max(0, ...changes), size = high - low;
+  return { full: Math.max(kind === "numbers" ? 1e-12 : FULL, size), zero: size ? -low / size : 0 };
+}
+
 /** How many places there are. */
 export function placesOf(data) {
   return data.outcomes.places.length;
