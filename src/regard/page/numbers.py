@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["counted", "percent", "percent_change", "plural", "probability"]
+__all__ = ["counted", "four_digits", "percent", "percent_change", "plural", "probability"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -73,6 +73,16 @@ def percent_change(before: float, after: float, change: float | None = None) -> 
         return "0%"
     size = ">99" if abs(points) == 100 and abs(change) < 1.0 - 1e-6 else abs(points) or "<1"
     return f"{'-' if (points or change) < 0 else '+'}{size}%"
+
+
+def four_digits(value: float) -> str:
+    """A number with four significant digits, zeros at its end too, so that numbers beside each other agree.
+
+    Example:
+        >>> four_digits(-1.9), four_digits(1234.0), four_digits(0.5), four_digits(123456.0)
+        ('-1.900', '1234', '0.5000', '1.235e+05')
+    """
+    return f"{value:#.4g}".removesuffix(".")
 
 
 def probability(value: float) -> str:

@@ -11,6 +11,7 @@ from regard.errors import ArgumentError
 from regard.inspection import Case, DrawnInput, LayerRecord, Record, Seen, SeenLayer
 from regard.inspection.capture.watch import record_calls
 from regard.inspection.explain.changes import HideKey, HideKeys
+from regard.page.numbers import four_digits
 from regard.tasks.sources.source import Framed
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Rec
         answer = model.answer_of(names, numbers)
         # The prediction for an item is its name, a label or number and, for a label, its probability.
         own = [] if model.network.pooling is not None else answer
-        labels = [said if isinstance(said, str) else f"{said:.4g}" for _, said, *_ in own]
+        labels = [said if isinstance(said, str) else four_digits(said) for _, said, *_ in own]
         scores = [share for _, _, *shares in own for share in shares]
         yield Record(
             framed.names,
@@ -157,7 +158,7 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
     if questions:
         places = tuple((name, None) for name in questions)
     elif network.pooling is not None:
-        places = (("the whole", None),)
+        places = ((target.subject or "the whole", None),)
     else:
         names = kind.names(model.encoder, source)
         places = tuple((name, number) for number, name in enumerate(names, start=framed.first))

@@ -57,6 +57,11 @@ class Target(SavedTarget, ABC):
     def questions(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def subject(self) -> str:
+        """What is predicted of a whole source, such as a quantity with its unit; "" if that has no name."""
+        return ""
+
     @classmethod
     @abstractmethod
     def fit(cls, targets: Sequence[Any], argument: str = "targets") -> "Target":
@@ -524,6 +529,7 @@ class Regression(Target):
     Args:
         mean: the mean of the training targets.
         spread: their standard deviation, above 0.
+        name: what the number is, with its unit, as pages say it; "" if that isn't known.
 
     Example:
         >>> answer = Regression.fit([1.0, 3.0, None])
@@ -535,6 +541,7 @@ class Regression(Target):
 
     mean: float
     spread: float
+    name: str = ""
 
     kind: ClassVar[str] = "number"
     exported: ClassVar[tuple[str, str, str, str]] = (
@@ -549,6 +556,8 @@ class Regression(Target):
         if isinstance(self.mean, bool) or not isinstance(self.mean, int | float) or not _holdable(self.mean):
             raise ArgumentError(f"`mean` must be a finite number, but is {self.mean!r:.60}.")
         check_positive("spread", self.spread)
+        if not isinstance(self.name, str):
+            raise ArgumentError(f"`name` must be a text, but is {self.name!r:.60}.")
 
     @classmethod
     def fit(cls, targets: Sequence[float | None], argument: str = "targets") -> "Regression":
@@ -569,6 +578,10 @@ class Regression(Target):
 
     def is_valid(self, target: Any) -> bool:
         return target is None or (self.accepts(target) and _holdable(target))
+
+    @property
+    def subject(self) -> str:
+        return self.name
 
     @property
     def outputs(self) -> int:

@@ -15,6 +15,7 @@ from regard.inspection.explain.effects import Effect, OneByOne, effects
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.record.seen import Seen
+from regard.page.numbers import four_digits
 
 __all__ = ["MOST_CHANGES", "see"]
 
@@ -176,7 +177,7 @@ def _outcomes(case: Case, before: Tensor, effect: Effect) -> tuple[Outcome, ...]
         return tuple(Outcome(case.classes(int(best)), score, change) for change, best, score in found.tolist())
     if case.kind == "numbers":
         return tuple(
-            Outcome(f"{number + change:.4g}", None, change)
+            Outcome(four_digits(number + change), None, change)
             for number, (change,) in zip(before[:, 0].tolist(), found.tolist(), strict=True)
         )
     return tuple(Outcome("", None, change) for (change,) in found.tolist())
@@ -188,7 +189,7 @@ def _places(case: Case, before: Tensor) -> Iterator[Place]:
         if case.kind == "labels":
             yield Place(name, query, case.classes(answer), row[answer])
         else:
-            yield Place(name, query, f"{row[0]:.4g}" if case.kind == "numbers" else "", None)
+            yield Place(name, query, four_digits(float(row[0])) if case.kind == "numbers" else "", None)
 
 
 def _answers(case: Case, before: Tensor) -> Tensor:

@@ -5,8 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.attention.masks import And, Not, Or
+from regard.attention.masks import And, Edges, Not, Or
 from regard.attention.positions import Both
+from regard.page.numbers import counted
 
 __all__ = ["part_text"]
 
@@ -18,11 +19,13 @@ def part_text(part: Any) -> str:
 
     Example:
         >>> import torch
-        >>> from regard.attention import Bias, Causal, Lengths, Softmax
+        >>> from regard.attention import Bias, Causal, Edges, Lengths, Softmax
         >>> part_text("causal"), part_text(Causal() & Lengths([3, 5])), part_text(Softmax(0.5))
         ('causal', 'Causal & Lengths([3, 5])', 'Softmax(0.5)')
         >>> part_text(Bias(torch.zeros(1, 2, 7, 7)))
         'Bias(1 x 2 x 7 x 7 numbers)'
+        >>> part_text(Edges(torch.tensor([[0, 1, 2], [1, 2, 0]])))
+        'Edges(3 pairs)'
     """
     if isinstance(part, nn.Module) and hasattr(part, "part"):
         part = part.part()  # pyright: ignore[reportCallIssue]
@@ -32,6 +35,8 @@ def part_text(part: Any) -> str:
         if part.numel() <= _FEW:
             return str(part.tolist())
         return f"{' x '.join(map(str, part.shape))} numbers"
+    if isinstance(part, Edges):
+        return f"Edges({counted(len(part.csr.keys), 'pair')})"
     if isinstance(part, And | Or):
         return f"{part_text(part.left)} {'&' if isinstance(part, And) else '|'} {part_text(part.right)}"
     if isinstance(part, Not):

@@ -2,6 +2,7 @@
 
 from regard.inspection.explain.outcomes import Outcomes, Place
 from regard.inspection.record.record import Record
+from regard.page.numbers import four_digits
 
 __all__ = ["answered"]
 
@@ -27,7 +28,7 @@ def answered(record: Record) -> Outcomes:
         case (str() as label, float() as chance):
             return Outcomes("labels", "item", (Place("the whole", None, label, chance),))
         case float() as number:
-            return Outcomes("numbers", "item", (Place("the whole", None, f"{number:.4g}", None),))
+            return Outcomes("numbers", "item", (Place("the whole", None, four_digits(number), None),))
     generated = record.queries is not None
     found = [Place(text, place, text if generated else "", None) for place, text in enumerate(texts)]
     return Outcomes("labels" if generated else "vectors", "generated" if generated else "item", tuple(found))

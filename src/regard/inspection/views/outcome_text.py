@@ -41,7 +41,8 @@ def change_text(outcome: Outcome, kind: str, place: Place | None = None) -> str:
         if same and abs(outcome.score - after) < _ROUNDING:
             after = outcome.score
         if -_ROUNDING < after < 1 + _ROUNDING:
-            return f"{probability(place.score)} -> {probability(after)}"
+            texts = probability(place.score), probability(after)
+            return texts[0] if texts[0] == texts[1] else " -> ".join(texts)
     if math.isnan(change) or kind == "vectors":
         return size_text(change, kind)
     size = size_text(abs(change), kind)

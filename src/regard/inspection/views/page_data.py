@@ -14,7 +14,7 @@ from regard.inspection.views.answered import answered
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import head_names, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
-from regard.inspection.views.layer_arrays import hidden_pairs, weights_table
+from regard.inspection.views.layer_arrays import hidden_pairs, vectors, weights_table
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
@@ -114,8 +114,12 @@ def _record(
         done()
     pooling = None
     if record.pooling is not None:
-        pooling = weights_table(record.pooling, arrays) | {
-            "mask": _added(hidden_pairs(record.pooling), arrays),
+        mask, heads = hidden_pairs(record.pooling), list(range(record.pooling.heads))
+        kept = vectors(record.pooling, arrays, heads, np.float32, mask)
+        pooling = weights_table(record.pooling, arrays) | ({} if kept is None else {"vectors": kept})
+        pooling |= {
+            "mask": _added(mask, arrays),
+            "rule": visible(record.pooling.calls[0].rule_text),
             "name": visible(record.pooling.name),
             "heads": record.pooling.heads,
             "queries": 1,

@@ -56,7 +56,7 @@ def story(
         >>> outcomes = Outcomes("labels", "item", places, hidden)
         >>> record = Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.75), (layer,), noun="word", outcomes=outcomes)
         >>> story_of(record).sentence  # doctest: +ELLIPSIS
-        '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN 75% ...'
+        '"saw" is NOUN (75%). It attended most to itself (75%), but hiding "a" changes the answer most: NOUN (75%) ...'
     """
     told = story_of(record, layer=layer, head=head, query=query, attribution=attribution, case=case)
     return story_page(record, told, top)

@@ -1,7 +1,8 @@
-// A graph, drawn where its layout says: edges as wide as the weights along them, and the chosen node framed.
+// A graph, drawn where its layout says: edges as wide as the weights along them, and the chosen node framed. Of a large
+// one the nodes around the chosen one are drawn, above a map of all edges.
 import { adjacencyOf } from "./adjacency.js";
 import { s } from "./dom.js";
-import { drawingOf, heaviestItems, ownItem } from "./drawing.js";
+import { chosenItem, drawingOf, heaviestItems, ownItem } from "./drawing.js";
 import { discs, nodesSheet, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
 import { orZero } from "./view.js";
@@ -10,6 +11,8 @@ import { wordsOf } from "./words.js";
 
 const GRAPH_WIDTH = 860;
 const GRAPH_MARGIN = 36;
+// Nodes around the chosen one.
+const MOST_AROUND = 24;
 // Pixels of the sheet for each node, from which on all of them are named.
 const ROOM = 5200;
 
@@ -20,32 +23,58 @@ export function graphView(root, choose) {
 
   return (view) => {
     const { input, items } = view.data, words = wordsOf(view.state.lang), large = input.positions === null;
-    sheet.toggleAttribute("hidden", large);
     adjacency.canvas.hidden = !large;
-    (large ? adjacency.canvas : sheet).setAttribute("aria-label", words.graph({ nodes: items.length, edges: input.edges.shape[1] }));
-    drawing.show(view, [large ? words.adjacency : ""]);
+    for (const each of [sheet, adjacency.canvas]) {
+      each.setAttribute("aria-label", words.graph({ nodes: items.length, edges: input.edges.shape[1] }));
+    }
+    drawing.show(view, large ? [words.aroundNode({ count: ringOf(view).length }), words.adjacency] : []);
   };
 
   function draw(view, hovered) {
     const { input, items } = view.data;
-    if (input.positions === null) {
-      adjacency.draw(view, hovered);
-      return;
-    }
+    const large = input.positions === null;
+    if (large) adjacency.draw(view, hovered);
     const width = Math.min(GRAPH_WIDTH, drawing.sheet.clientWidth || GRAPH_WIDTH);
     const height = Math.round(Math.max(260, Math.min(460, 0.55 * width)));
-    const { data } = input.positions;
-    const spots = items.map((_, i) => ({ x: GRAPH_MARGIN + data[2 * i] * (width - 2 * GRAPH_MARGIN),
-      y: GRAPH_MARGIN + data[2 * i + 1] * (height - 2 * GRAPH_MARGIN - 10) }));
+    const spots = large ? aroundChosen(view, width, height) : laidOut(input.positions, width, height);
     sizeSheet(sheet, width, height);
-    const radius = items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
+    const radius = large || items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
     const most = heaviestItems(view), named = new Set([...most, view.key, ownItem(view), hovered]);
-    const all = (width * height) / items.length >= ROOM;
-    sheet.replaceChildren(...edgesOf(view, spots, hovered), ...discs(view, spots, radius, hovered),
-      ...items.map((text, i) => ({ text, i })).filter(({ i }) => all || named.has(i)).map(({ text, i }) =>
+    const all = large || (width * height) / items.length >= ROOM;
+    sheet.replaceChildren(...edgesOf(view, spots, hovered), ...discs(view, spots, radius, hovered).filter(Boolean),
+      ...items.map((text, i) => ({ text, i })).filter(({ i }) => spots[i] && (all || named.has(i))).map(({ text, i }) =>
         s("text", { x: spots[i].x, y: spots[i].y + radius + 14, class: "name", "data-item": i }, cutName(text))),
       ...most.map((i) => s("text", { x: spots[i].x, y: spots[i].y - radius - 6, class: "number" }, percent(view.weights[i]))));
   }
+}
+
+// Where the layout says, in pixels.
+function laidOut({ shape: [count], data }, width, height) {
+  return Array.from({ length: count }, (_, i) => ({ x: GRAPH_MARGIN + data[2 * i] * (width - 2 * GRAPH_MARGIN),
+    y: GRAPH_MARGIN + data[2 * i + 1] * (height - 2 * GRAPH_MARGIN - 10) }));
+}
+
+// The nodes around the chosen one: those that it attends to most, and then its neighbours.
+function ringOf(view) {
+  const own = chosenItem(view), found = new Set(heaviestItems(view));
+  for (const [from, to] of edgesOfInput(view.data.input)) {
+    if (found.size > MOST_AROUND) break;
+    if (from === own) found.add(to);
+    else if (to === own) found.add(from);
+  }
+  found.delete(own);
+  return [...found].slice(0, MOST_AROUND).sort((a, b) => a - b);
+}
+
+// The chosen node in the middle of a ring; the others have no spot.
+function aroundChosen(view, width, height) {
+  const ring = ringOf(view), spots = new Array(view.data.items.length);
+  spots[chosenItem(view)] = { x: width / 2, y: height / 2 };
+  ring.forEach((item, at) => {
+    const turn = 2 * Math.PI * at / ring.length - Math.PI / 2;
+    spots[item] = { x: width / 2 + 0.4 * width * Math.cos(turn), y: height / 2 + 0.38 * height * Math.sin(turn) };
+  });
+  return spots;
 }
 
 // The edges of the graph, and over them those that were attended along.
@@ -54,6 +83,7 @@ function edgesOf(view, spots, hovered) {
   const line = (from, to, more) => s("line", { x1: spots[from].x, y1: spots[from].y, x2: spots[to].x, y2: spots[to].y, ...more });
   const [lined, edges] = [new Set(), edgesOfInput(view.data.input)];
   for (const [from, to] of edges) {
+    if (!spots[from] || !spots[to]) continue;
     const name = from < to ? `${from} ${to}` : `${to} ${from}`;
     if (!lined.has(name)) found.push(line(from, to, { class: from === hovered || to === hovered ? "edge lit" : "edge" }));
     lined.add(name);
@@ -67,7 +97,8 @@ function edgesOf(view, spots, hovered) {
       }
     }
   }
-  const weighed = edges.map(([from, to], i) => ({ from, to, weight: widths[i] })).filter(({ weight }) => weight > 0);
+  const weighed = edges.map(([from, to], i) => ({ from, to, weight: widths[i] }))
+    .filter(({ from, to, weight }) => weight > 0 && spots[from] && spots[to]);
   for (const { from, to, weight } of weighed.sort((a, b) => a.weight - b.weight)) {
     found.push(line(from, to, { class: "along", "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }));
   }

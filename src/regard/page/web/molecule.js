@@ -7,6 +7,8 @@ import { wordsOf } from "./words.js";
 
 const MOLECULE_WIDTH = 680;
 const MOLECULE_HEIGHT = 380;
+// Atoms whose discs are smaller have no numbers.
+const LEAST_NUMBERED_ATOM = 11;
 // Room for a number beside an atom at the edge.
 const MOLECULE_MARGIN = { across: 58, down: 46 };
 // The longest a bond is drawn, in pixels.
@@ -22,15 +24,16 @@ export function moleculeView(root, choose) {
   };
 
   function draw(view, hovered) {
-    const { input } = view.data, width = Math.min(MOLECULE_WIDTH, drawing.sheet.clientWidth || MOLECULE_WIDTH);
+    const { input, items } = view.data, width = Math.min(MOLECULE_WIDTH, drawing.sheet.clientWidth || MOLECULE_WIDTH);
     const { spots, height, length } = placed(input, width);
     sizeSheet(sheet, width, height);
     const radius = Math.max(4, Math.min(0.36 * length, 20)), size = Math.max(9, Math.min(0.4 * length, 19));
-    const bonds = bondsOf(input.bonds, spots, input.symbols, size);
+    const neighbours = neighboursOf(input.bonds, items.length), bonds = bondsOf(input.bonds, spots, input.symbols, size, neighbours);
     const most = heaviestItems(view);
     sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds,
       ...input.symbols.flatMap((text, i) => (text ? [s("text", { x: spots[i].x, y: spots[i].y, class: "symbol", "data-item": i,
         "font-size": size }, text)] : [])),
+      ...(radius < LEAST_NUMBERED_ATOM ? [] : input.symbols.map((text, i) => numberOf(view.data.items[i], freeSpot(i, spots, neighbours, radius), radius, i))),
       ...most.map((i) => s("text", { ...besideOf(i, spots, radius), class: "number" }, percent(view.weights[i]))));
   }
 }
@@ -48,13 +51,30 @@ function placed({ positions: { data, shape: [count] } }, width) {
     spots: xs.map((x, i) => ({ x: across + (x - left) * scale, y: (height - tall * scale) / 2 + (ys[i] - top) * scale })) };
 }
 
-function bondsOf({ shape: [count], data }, spots, symbols, size) {
-  const bonds = Array.from({ length: count }, (_, i) => [data[3 * i], data[3 * i + 1], data[3 * i + 2]]);
-  const neighbours = spots.map(() => []);
-  for (const [a, b] of bonds) {
-    neighbours[a].push(b);
-    neighbours[b].push(a);
+// The number of an atom, by which the texts name it.
+function numberOf(name, { x, y }, radius, i) {
+  return s("text", { x, y, class: "atom", "data-item": i, "font-size": Math.max(8, 0.5 * radius) }, name.match(/\d+$/)?.[0] ?? "");
+}
+
+// Where an atom's disc has no bond: in the middle of the widest angle between them.
+function freeSpot(i, spots, neighbours, radius) {
+  const { x, y } = spots[i], turns = neighbours[i].map((each) => Math.atan2(spots[each].y - y, spots[each].x - x)).sort((a, b) => a - b);
+  const gaps = turns.map((turn, at) => (at + 1 < turns.length ? turns[at + 1] : turns[0] + 2 * Math.PI) - turn);
+  const widest = gaps.indexOf(Math.max(...gaps)), turn = gaps.length ? turns[widest] + gaps[widest] / 2 : Math.PI / 2;
+  return { x: x + 0.6 * radius * Math.cos(turn), y: y + 0.6 * radius * Math.sin(turn) };
+}
+
+function neighboursOf({ shape: [count], data }, atoms) {
+  const found = Array.from({ length: atoms }, () => []);
+  for (let i = 0; i < count; i++) {
+    found[data[3 * i]].push(data[3 * i + 1]);
+    found[data[3 * i + 1]].push(data[3 * i]);
   }
+  return found;
+}
+
+function bondsOf({ shape: [count], data }, spots, symbols, size, neighbours) {
+  const bonds = Array.from({ length: count }, (_, i) => [data[3 * i], data[3 * i + 1], data[3 * i + 2]]);
   return bonds.flatMap(([a, b, lines]) => {
     const dx = spots[b].x - spots[a].x, dy = spots[b].y - spots[a].y, length = Math.hypot(dx, dy) || 1;
     const [along, across] = [{ x: dx / length, y: dy / length }, { x: -dy / length, y: dx / length }];

@@ -75,7 +75,9 @@ export function effectText(outcome, place, kind) {
   const told = place.score + outcome.change, same = outcome.label === place.label && outcome.score !== null;
   // In a record of somebody else's making, the change may be another one than that of the probabilities.
   const after = same && Math.abs(outcome.score - told) < ROUNDING ? outcome.score : told;
-  return after > -ROUNDING && after < 1 + ROUNDING ? `${probability(place.score)} → ${probability(after)}` : changeText(outcome.change, kind);
+  if (!(after > -ROUNDING && after < 1 + ROUNDING)) return changeText(outcome.change, kind);
+  const [from, to] = [place.score, after].map(probability);
+  return from === to ? from : `${from} → ${to}`;
 }
 
 /** Whether the label stays the same, so that the change tells its probability. */

@@ -7,6 +7,8 @@ import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
 const FEW = 3;
+// Of more rows than that times the heads an average isn't taken apart.
+const MOST_AVERAGED = 2 ** 16;
 
 /** The steps of the chosen item and key. */
 export function stepsView(root, title) {
@@ -15,16 +17,18 @@ export function stepsView(root, title) {
   return (view) => {
     const { layer, state, key } = view, words = wordsOf(state.lang);
     title.textContent = words.steps({ weight: view.weights ? weightText(view, key) : words.aWeight });
-    const query = view.place.query, rows = [];
-    // Of an average the head with the largest weight is told.
-    const every = !view.pooled && layer.heads > 1 && view.head === null && known(layer, null) === "all"
+    // Of an average over the rows the one with the largest weight is told, and of one over heads the head.
+    const averaged = view.pooled && !view.usesPooling, each = averaged && canAverage(layer, view.head) ? meansOfRows(layer, view.head, key) : null;
+    const query = each ? largestAt(each) : view.place.query ?? 0, rows = [];
+    const every = (!averaged || each) && layer.heads > 1 && view.head === null && known(layer, null) === "all"
       ? headsOf(layer, null).map((head) => weightAt(layer, head, query, key)) : null;
-    const head = every ? every.indexOf(Math.max(...every)) : view.head;
-    const why = whyNone(view, head, words);
+    const head = every ? largestAt(every) : view.head;
+    const why = averaged && !each ? words.pooledSteps : whyNone(view, head, words);
     if (why) {
       root.replaceChildren(h("p", { class: "quiet" }, why));
       return;
     }
+    if (each) rows.push(step(words.rowOf({ name: (view.data.numbered_queries || view.names)[query], count: layer.queries }), ""));
     const part = headVectors(layer, head);
     const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
     const allowed = isAllowed(part, query, key), score = scaled + bias;
@@ -51,19 +55,35 @@ export function stepsView(root, title) {
       rows.push(step(words.softmax({ count }), isNone ? "" : `e^${bracketed(score - largest)} ÷ ${short(sum)} = `,
         percent(weightAt(layer, head, query, key))));
     }
-    if (every) {
-      rows.push(step(words.mean, `${every.slice(0, 8).map((each) => percent(each).replace("%", "")).join(", ")}` +
-        `${every.length > 8 ? ", …" : ""} → `, percent(view.weights[key])));
-    }
+    if (every) rows.push(step(words.mean, someOf(every), percent(each ? each[query] : view.weights[key])));
+    if (each) rows.push(step(words.meanOfRows, someOf(each), percent(view.weights[key])));
     root.replaceChildren(h("dl", { class: "steps" }, rows));
   };
+}
+
+// The average over heads of the weights that each row gives to a key.
+function meansOfRows(layer, head, key) {
+  const heads = headsOf(layer, head);
+  return Array.from({ length: layer.queries }, (_, query) =>
+    heads.reduce((sum, each) => sum + weightAt(layer, each, query, key), 0) / heads.length);
+}
+
+function canAverage(layer, head) {
+  return known(layer, head) === "all" && layer.heads * layer.queries <= MOST_AVERAGED;
+}
+
+function largestAt(numbers) {
+  return numbers.indexOf(Math.max(...numbers));
+}
+
+function someOf(shares) {
+  return `${shares.slice(0, 8).map((each) => percent(each).replace("%", "")).join(", ")}${shares.length > 8 ? ", …" : ""} → `;
 }
 
 // Why the page can't tell how a weight of a head came about; "" if it can.
 function whyNone(view, head, words) {
   const { layer } = view;
   if (!view.weights || isComing(layer) && !view.pooled && !known(layer, view.head)) return missingText(view);
-  if (view.pooled) return words.pooledSteps;
   if (view.there === "largest") return view.head === null ? words.noVectorsOfAverage : words.noVectorsOfHead;
   return layer.vectors?.heads.includes(head) ? "" : words.noSteps({ rule: layer.rule || "" });
 }
