@@ -40,7 +40,7 @@ def test_the_story_in_its_order(see):
     parts = ['"saw (4)" is NOUN (80%). It attended most to "a" (50%)', "word     attended", "head  pattern", "Checked:"]
     assert [out.index(part) for part in parts] == sorted(out.index(part) for part in parts)
     assert out.rstrip().endswith("Each row attends to the columns (numbered as the rows are).")
-    assert re.search(r"^a +█+ 50% +█+ -76% +VERB 55%$", out, re.MULTILINE)
+    assert re.search(r"^a +█+ 50% +█+ +80% -> 4% +VERB 55%$", out, re.MULTILINE)
 
 
 def test_words_are_split_as_regard_tag_does(see):
@@ -53,7 +53,7 @@ def test_narrow(see, width):
     # The map has its own least width.
     assert max(map(cell_len, out[: out.index("Checked")].splitlines())) <= width
     assert "\x1b" not in out
-    for number in ("50%", "-76%", "VERB 55%"):
+    for number in ("50%", "80% -> 4%", "VERB 55%"):
         assert number in out
 
 
@@ -65,7 +65,7 @@ def test_colours_are_asked_for(see, monkeypatch):
 
 def test_plain_sentences(see):
     out = see("english-pos", SENTENCE, "--plain")[1]
-    assert "a: attended 50 percent, mattered minus 76 percent, without it VERB 55 percent." in out
+    assert "a: attended 50 percent, mattered: NOUN 80 percent to 4 percent, without it VERB 55 percent." in out
     assert not set(out) & set("█▏░▒▓")
 
 
@@ -80,7 +80,7 @@ def test_what_is_chosen(see):
 
 def test_without_effects(see):
     out = " ".join(see("english-pos", SENTENCE, "--no-effects")[1].split())
-    assert "What mattered wasn't measured." in out
+    assert "What mattered wasn't measured (--effects or" in out
     assert "mattered " not in out.replace("What mattered", "")
 
 

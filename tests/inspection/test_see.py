@@ -12,6 +12,7 @@ from regard.errors import ArgumentError
 from regard.inspection import Case, HideKey, LayerRecord, Outcome, Outcomes, Place, Record, see, story, story_of
 from regard.inspection.explain.see import MOST_CHANGES
 from regard.page import Comparison, Items, Table, as_text
+from regard.page.numbers import four_digits
 
 of_weights = LayerRecord.of_weights
 WORDS = ("a", "warm", "film", "a")
@@ -101,9 +102,9 @@ def test_numbers_and_vectors(toy):
     with torch.no_grad():
         before, after = toy[0](toy[1])[0], toy[0](toy[1], mask)[0]
     numbers = see(case_of(toy, kind="numbers", predict=lambda output: output[..., :1])).outcomes
-    assert [place.label for place in numbers.places] == [f"{value:.4g}" for value in before[:, 0].double().tolist()]
+    assert [place.label for place in numbers.places] == [four_digits(value) for value in before[:, 0].double().tolist()]
     assert [each.change for each in numbers.hidden[1]] == pytest.approx((after - before)[:, 0].tolist(), abs=1e-5)
-    assert [each.label for each in numbers.hidden[1]] == [f"{value:.4g}" for value in after[:, 0].double().tolist()]
+    assert [each.label for each in numbers.hidden[1]] == [four_digits(value) for value in after[:, 0].double().tolist()]
     vectors = see(case_of(toy, kind="vectors", predict=lambda output: output)).outcomes
     expected = (after - before).norm(dim=-1) / before.norm(dim=-1)
     assert [each.change for each in vectors.hidden[1]] == pytest.approx(expected.tolist(), abs=1e-5)
@@ -168,7 +169,7 @@ def test_effects_of_long_inputs_are_measured_if_asked_for(toy):
     assert told[-1] == (count + 4, count + 4)
     record = see(case_of(toy), effects=False)
     assert (record.outcomes.hidden, record.outcomes.removed) == ((), ())
-    assert "What mattered wasn't measured." in story_of(record).sentence
+    assert "What mattered wasn't measured (--effects or effects=True measures it)." in story_of(record).sentence
 
 
 def test_longer_inputs_have_no_effects_unless_they_are_asked_for(toy):
@@ -237,7 +238,7 @@ def test_every_kind_of_answer(name, source, kind, places):
     if name == "english-sentiment":
         assert (place.label, place.score) == (answer[0], pytest.approx(answer[1], abs=1e-6))
     elif name == "solubility":
-        assert place.label == f"{answer:.4g}"
+        assert place.label == four_digits(answer)
     elif name == "toxicity":
         share = answer[place.name]
         assert (place.label, place.score) == (
@@ -298,7 +299,12 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
             {"query": 2},
             '"saw" is NOUN (75%). It attended most to itself (75%), but hiding any one word changes next to nothing.',
         ),
-        ((), {"query": 2}, '"saw" is NOUN (75%). It attended most to itself (75%). What mattered wasn\'t measured.'),
+        (
+            (),
+            {"query": 2},
+            '"saw" is NOUN (75%). It attended most to itself (75%). What mattered wasn\'t '
+            "measured (--effects or effects=True measures it).",
+        ),
     ],
 )
 def test_the_sentence(hidden, options, sentence):
@@ -350,12 +356,12 @@ def test_the_blocks_in_their_order():
     assert comparison.title == "Layer 1 of 1, average of heads 1-2"
     assert [(row.label, row.first, row.second, row.written, row.note) for row in comparison.rows] == [
         ("a", 0.25, -0.5, "75% -> 25%", "VERB 62%"),
-        ("saw", 0.75, 0.0, "75% -> 75%", "NOUN"),
+        ("saw", 0.75, 0.0, "75%", "NOUN"),
     ]
     assert isinstance(heads, Table)
     assert [(row[0], row[2], row[3]) for row in heads.rows] == [
         ("1.1", "75% -> 25%", "VERB 62%"),
-        ("1.2", "75% -> 75%", "NOUN"),
+        ("1.2", "75%", "NOUN"),
     ]
     assert "An effect" not in as_text(page)
     assert page.blocks[-1].text.startswith("Checked: the outputs of 1 layer")

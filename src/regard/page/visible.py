@@ -19,12 +19,13 @@ def visible(text: str) -> str:
         >>> print(visible("a\x1b[31mb\u202e"))
         a\x1b[31mb\u202e
         >>> print(visible("  "), visible("\u0301"))
-        ␠␠ ◌́
+        ␣␣ ◌́
     """
     if text.isascii() and text.isprintable() and not text.isspace():
         return text
     if text and not text.strip(" "):
-        return "␠" * len(text)
+        # U+2423, which more fonts have than U+2420.
+        return "␣" * len(text)
     safe = "".join(_escape(character) for character in text)
     # A combining mark at the start would combine with the character to the left of the token.
     return "◌" + safe if safe and unicodedata.category(safe[0]) in ("Mn", "Me") else safe

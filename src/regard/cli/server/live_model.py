@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from regard.page.visible import visible
 
 __all__ = ["LiveModel"]
 
+# What mattered is measured without being asked for if it takes less: seconds, by the time of one run for each change.
+_QUICK = 1.0
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
@@ -76,9 +79,15 @@ class LiveModel:
             {"values": data, "packed": arrays.packed(), "notes": notes}, ensure_ascii=True, allow_nan=False
         ).encode()
 
-    def _record(self, source: str, effects: bool | None, progress: Callable[[int, int], None]) -> Record:
-        record = see(self._cases.case(source), effects=effects, progress=progress)
+    def _record(self, source: str, effects: bool, progress: Callable[[int, int], None]) -> Record:
+        """The record, with what mattered if that was asked for, or takes under a second."""
+        case = self._cases.case(source)
+        begin = time.perf_counter()
+        record = see(case, effects=effects, progress=progress)
         check_attends(record)
+        changes = len(record.items) + sum(each.heads for each in record.every_layer)
+        if not effects and (time.perf_counter() - begin) * changes < _QUICK:
+            record = see(case, effects=True, progress=progress)
         return record
 
 

@@ -37,8 +37,6 @@ _PREFERRED = (
 # It has a box for every character.
 _LAST_RESORT = "last resort"
 _MOST_TOLD = 5
-# The sign for a space that few fonts have, and one that most have.
-_STAND_INS = {"␠": "␣"}
 
 
 class Fonts:
@@ -63,7 +61,7 @@ class Fonts:
     def fit(self, text: str, bold: bool = False) -> tuple[str, list[str]]:
         """The text as it can be drawn, and the names of the fonts that it takes."""
         families, drawn = [self.family], []
-        for character in (_STAND_INS.get(each, each) for each in text):
+        for character in text:
             found = _family_of(character, self.family, bold)
             if found is None:
                 if not _is_ignorable(character):

@@ -15,7 +15,7 @@ def numbered(items: Sequence[str]) -> tuple[str, ...]:
         >>> numbered(["I", "saw", "a", "saw"])
         ('I', 'saw (2)', 'a', 'saw (4)')
         >>> numbered([" ", "a", " "])
-        ('␠ (1)', 'a', '␠ (3)')
+        ('␣ (1)', 'a', '␣ (3)')
     """
     counts = Counter(items)
     return tuple(

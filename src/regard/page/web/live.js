@@ -67,7 +67,7 @@ async function converse() {
       const all = await unpacked(answer.values, answer.packed);
       if (own !== asking) return;
       show(all, answer.notes);
-      [input, measured] = [given, effects];
+      [input, measured] = [given, all.records.some(({ outcomes }) => outcomes.hidden)];
       tell("answered");
     } catch (error) {
       if (own !== asking) return;

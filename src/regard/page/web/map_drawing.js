@@ -16,11 +16,18 @@ const LEAST_DOT = 0.1;
 
 /** Where the cells are: {top, left, cell, labels, width, height}, in pixels of the page. */
 export function layoutOf(found, room) {
-  const width = Math.min(SIDE, Math.max(180, room - LABELS - 8)), single = found.tall * found.wide === 1;
-  const fitting = Math.floor(Math.min(44, width / found.columns, Math.max(LEAST_LABEL, SIDE / found.rows)));
+  const single = found.tall * found.wide === 1;
+  const fits = (width) => Math.floor(Math.min(44, width / found.columns, Math.max(LEAST_LABEL, SIDE / found.rows)));
+  let width = Math.min(SIDE, Math.max(180, room - LABELS - 8)), fitting = fits(width);
+  // The last of slanted names reaches beyond its column.
+  const beyond = single && fitting >= SLANTED && fitting < LYING ? LABELS / 2 : 4;
+  if (beyond > 4) {
+    width = Math.min(width, Math.max(180, room - LABELS - beyond));
+    fitting = fits(width);
+  }
   const cell = fitting >= 1 ? fitting : Math.min(width / found.columns, SIDE / found.rows);
   const labels = single && cell >= LEAST_LABEL;
-  const [top, left, right] = labels ? [cell >= LYING ? 26 : LABELS, LABELS, 4] : [MAP_RULER.top, MAP_RULER.left, MAP_RULER.right];
+  const [top, left, right] = labels ? [cell >= LYING ? 26 : LABELS, LABELS, beyond] : [MAP_RULER.top, MAP_RULER.left, MAP_RULER.right];
   return { top, left, cell, labels, width: left + found.columns * cell + right, height: top + found.rows * cell + 4 };
 }
 
