@@ -38,6 +38,8 @@ __all__ = ["CandidateRun", "Compared", "compare"]
 _STATE = "compare.json"
 _MOST_BYTES = 1 << 24  # of it; a thousand candidates take far less
 _DEFAULT = "default"
+# Examples by which the time of an epoch is estimated from below.
+_FEW = 32, 160
 _SMALLER = "Try a smaller `learning_rate`."
 
 
@@ -163,6 +165,10 @@ def compare(
         state = _state(folder, identity)
         call = CandidateRun(recipe, Splits(examples, dev), folder / "runs")
         if not state:
+            if minutes is not None and halving:
+                # Before the first epoch, which may take longer than the whole budget.
+                each = _least_seconds(call)
+                affordable(len(known), recipe.epochs, seeds, seconds=60 * minutes * count, each=each)
             show.note("The default recipe's first epoch says how long the others may take.")
             state = _planned(call, known, identity, count, show)
             write_json(folder / _STATE, state)
@@ -211,7 +217,8 @@ def compare(
         tested, said = state.get("test", {}), (*notes, *describe_replaced(recipe, known.values()))
         if why := state["baseline"].get("error"):
             said = (*said, f"No baseline stands beside the recipes: {why}")
-        decided = Decided(study, runs, rounds, winner, tested, state["baseline"])
+        single = not any(isinstance(target, list | tuple) for _, target in as_pairs(dev))
+        decided = Decided(study, runs, rounds, winner, tested, state["baseline"], len(dev) if single else None)
         page, short = (comparison_page(decided, name, said, all_runs=all_runs) for all_runs in (True, False))
         model.save(folder / "model")
         best = changed(recipe, known[winner])
@@ -268,6 +275,24 @@ def _planned(
         "rungs": [dataclasses.asdict(rung) for rung in rungs],
         "fitted": False,
     }
+
+
+def _least_seconds(call: CandidateRun) -> float:
+    """What an epoch takes at least, in seconds, by what a few more examples add to one; 0 if that isn't known."""
+    few, more = _FEW
+    if len(call.splits.train) < 4 * more:
+        return 0.0
+    taken = []
+    for number in (few, few, more):
+        splits = dataclasses.replace(call.splits, train=call.splits.train[:number], dev=call.splits.train[:few])
+        start = time.perf_counter()
+        try:
+            Experiment(dataclasses.replace(call.recipe, epochs=1), splits).run(baseline=False, progress="none")
+        except RegardError:
+            return 0.0
+        taken.append(time.perf_counter() - start)
+    # The first includes what is done once. Of the rest half is sure.
+    return max(0.0, taken[2] - taken[1]) / (more - few) * len(call.splits.train) / 2
 
 
 def _timed(call: CandidateRun, known: Mapping[str, dict[str, Any]], show: Progress) -> tuple[Measure, float]:

@@ -1,5 +1,6 @@
 """The report of a comparison of recipes as a page."""
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,9 @@ from regard.tasks.judging.measure import Measure
 
 __all__ = ["Decided", "comparison_page"]
 
+# A share of dev that is worth a word.
+_MUCH = 0.004
+
 Round = tuple[Rung, Mapping[str, float | None], set[str]]
 """A round that is over: its plan, the score of each candidate or None if it diverged, and the names that went on."""
 
@@ -31,6 +35,7 @@ class Decided:
         winner: the name of the best candidate.
         test: the scores on test of the winner and the default, one for each seed; empty without examples for test.
         baseline: the simple baseline, as `FittedBaseline.to_json` gives it; empty if there is none.
+        dev_targets: the number of targets of dev, if each example has one; None if they have several.
     """
 
     study: Study
@@ -39,6 +44,7 @@ class Decided:
     winner: str
     test: Mapping[str, Sequence[float | None]]
     baseline: Mapping[str, Any] = field(default_factory=dict)
+    dev_targets: int | None = None
 
     @property
     def measure(self) -> Measure:
@@ -58,7 +64,7 @@ def comparison_page(decided: Decided, name: str, notes: Sequence[str] = (), *, a
     study, rounds, measure = decided.study, decided.rounds, decided.measure
     count = len(rounds[0][1]) if rounds else len(study.variants)
     blocks: list[Block] = [
-        Prose(_of_dev(decided)),
+        Prose(f"{_of_dev(decided)}{_of_equals(decided)}{_of_one_example(decided)}"),
         *([Prose(_of_test(decided))] if decided.test else []),
         *([Prose(_of_baseline(decided))] if "scores" in decided.baseline else []),
         *(Prose(note) for note in notes),
@@ -119,6 +125,28 @@ def _of_dev(decided: Decided) -> str:
         return f"{best} {verdict.sentence}"
     clear_answers = {"yes": "It is better than the default", "no": "It isn't better than the default"}
     return f"{best} {clear_answers.get(verdict.answer, 'It may be no better than the default')}: {verdict.sentence}"
+
+
+def _of_equals(decided: Decided) -> str:
+    """Which other recipes have the winner's score on dev; "" if none has."""
+    measure, by_name = decided.measure, {}
+    for run in decided.runs:
+        if (value := run.value(measure.name)) is not None:
+            by_name.setdefault(run.variant, []).append(value)
+    means = {name: statistics.fmean(values) for name, values in by_name.items()}
+    equal = [name for name in means if name != decided.winner and math.isclose(means[name], means[decided.winner])]
+    return f" As good on dev: {', '.join(equal)}." if equal else ""
+
+
+def _of_one_example(decided: Decided) -> str:
+    """What a single example of dev is worth, where that is much; "" else."""
+    count, measure = decided.dev_targets, decided.measure
+    if not count or not measure.share or 1 / count < _MUCH:
+        return ""
+    return (
+        f" Dev has {counted(count, 'example')}, so one of them is worth {amount_text(measure, 1 / count)} points: "
+        "smaller differences say nothing."
+    )
 
 
 def _of_test(decided: Decided) -> str:

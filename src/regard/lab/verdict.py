@@ -151,12 +151,12 @@ def _sentence(study: Study, claim: Claim, difference: Difference, crossed: Cross
     seeds = f"in {difference.positive} of {counted(difference.count, 'seed')}"
     if isinstance(claim.than, str):
         said, better = _difference(measure, difference)
-        interval = (
-            "no interval"
-            if difference.count < 2
-            else f"95 % interval {interval_text(measure, _as_said(measure, difference))}"
-        )
-        said = f"{claim.first} against {claim.than}{where}: {said} ({interval}; {better} {seeds})."
+        how = f"95 % interval {interval_text(measure, _as_said(difference))}; {better} {seeds}"
+        if difference.count < 2:
+            how = f"no interval; {better} {seeds}"
+        elif difference.low == difference.high:
+            how = f"the same in each of {counted(difference.count, 'seed')}"
+        said = f"{claim.first} against {claim.than}{where}: {said} ({how})."
     else:
         # The value itself says more than its difference from a number.
         sign = -1 if measure.falls else 1
@@ -186,12 +186,12 @@ def _difference(measure: Measure, difference: Difference) -> tuple[str, str]:
         return f"{amount} {unit} {less if good else 'more'}", better
     if measure.falls:
         return f"{measure.name} {amount} {'lower' if good else 'higher'}", "lower"
-    return f"{amount} {'better' if good else 'worse'} in {measure.name}", "better"
+    return f"{measure.name} {amount} {'higher' if good else 'lower'}", "higher"
 
 
-def _as_said(measure: Measure, difference: Difference) -> Difference:
-    """The difference in the direction that the sentence names: "0.1 higher" has the interval of what is higher."""
-    if measure.falls and difference.mean < 0:
+def _as_said(difference: Difference) -> Difference:
+    """The difference in the direction that the sentence names: "0.1 lower" has the interval of what is lower."""
+    if difference.mean < 0:
         return replace(difference, mean=-difference.mean, low=-difference.high, high=-difference.low)
     return difference
 

@@ -30,7 +30,7 @@ p { overflow-wrap: anywhere }
 table { border-collapse: collapse }
 caption { text-align: left; font-weight: 600; padding: .4rem 0 }
 th, td { padding: .15rem .6rem; text-align: left; vertical-align: top }
-th bdi, td bdi { overflow-wrap: anywhere }
+th bdi, td bdi { overflow-wrap: break-word }
 thead th { color: var(--quiet); font-weight: 400 }
 .right { text-align: right; font-variant-numeric: tabular-nums }
 .bars { width: 100%; max-width: 40rem }
