@@ -33,7 +33,7 @@ def test_a_study_is_run_once(regard_, tmp_path):
     found = regard_(*RUN)
     assert (found.code, found.err) == (0, "The results are in lab/coins.jsonl.\n")
     assert found.out.startswith(
-        "Is b better?\n\nThis contradicts the lecture notes. Yes. b against a: 25.0 points better"
+        "Is b better?\n\nThis contradicts the lecture notes. Yes. b against a: accuracy 25.0 points"
     )
     before = (tmp_path / "lab" / "coins.jsonl").read_bytes()
     assert before.count(b"\n") == 6
@@ -75,7 +75,7 @@ def test_narrow_and_plain(regard_, monkeypatch, more):
     monkeypatch.setenv("COLUMNS", "40")
     found = regard_("lab", *more, "--out", "lab")
     assert (found.code, found.err) == (0, "")
-    assert "b is better" in found.out.lower() or "25.0 points better" in " ".join(found.out.split())
+    assert "b is better" in found.out.lower() or "accuracy 25.0 points higher" in " ".join(found.out.split())
     if "--plain" in more:
         assert not set(found.out) & set("│─┤┬┴┼")
     else:

@@ -118,7 +118,7 @@ def test_runs_that_diverged_have_no_value_and_are_named():
 def test_a_contradiction_comes_first():
     study = study_of(Claim("a", "b", notes="no"))
     yes = judge(study, study.claims[0], runs_of([(0.8, 0.7), (0.81, 0.7), (0.79, 0.7)]))
-    assert summary(yes).startswith("This contradicts the lecture notes. Yes. a against b: 10.0 points better")
+    assert summary(yes).startswith("This contradicts the lecture notes. Yes. a against b: accuracy 10.0 points higher")
     unsure = judge(study, study.claims[0], runs_of([(0.8, 0.7), (0.7, 0.8)]))
     assert not unsure.contradicts
     agreed = dataclasses.replace(yes, claim=Claim("a", "b", notes="yes"))
@@ -150,7 +150,7 @@ def test_a_report_says_everything_in_text_sentences_and_html():
     runs = run_study(COINS, processes=1, progress="none")
     page = report(COINS, runs)
     text = as_text(page, width=100)
-    assert text.splitlines()[2].startswith("This contradicts the lecture notes. Yes. b against a: 25.0 points better")
+    assert text.splitlines()[2].startswith("This contradicts the lecture notes. Yes. b against a: accuracy 25.0 points")
     assert "Is a above chance?" in text
     assert "51.00 % ± 1.0" in text
     assert "Every run" in text

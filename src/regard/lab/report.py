@@ -30,7 +30,7 @@ def report(study: Study, runs: Sequence[Run], *, all_runs: bool = True) -> Page:
         >>> study = Study("coins", "Is b better?", run, {"a": {"bias": 0.5}, "b": {"bias": 0.75}}, (Claim("b", "a"),))
         >>> page = report(study, run_study(study, processes=1, progress="none"))
         >>> page.title, page.blocks[0].text[:45]
-        ('Is b better?', 'Yes. b against a: accuracy 25.0 points higher ')
+        ('Is b better?', 'Yes. b against a: accuracy 25.0 points higher')
     """
     first, *others = judged = verdicts(study, runs)
     blocks: list[Block] = [Prose(summary(first))]
