@@ -7,8 +7,8 @@ import torch
 
 from page.live_records import document
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, story, story_of
-from regard.inspection.explain.uniform import equal_share, uniform_over
 from regard.inspection.views.facts import sentence
+from regard.inspection.views.uniform import equal_share, uniform_over
 from regard.page import as_text
 from regard.page.modules import joined
 from regard.page.scale import full_bar, full_colour

@@ -14,10 +14,10 @@ from regard.inspection.explain.attributed_items import attributed_items
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.explain.patterns import head_patterns
 from regard.inspection.explain.rank_agreement import rank_agreement
-from regard.inspection.explain.uniform import uniform_over
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.outcome_text import or_zero, quoted, signed_percent, size_text
+from regard.inspection.views.uniform import uniform_over
 from regard.page.messages import messages, say
 from regard.page.numbers import percent, plural, probability
 from regard.page.visible import visible

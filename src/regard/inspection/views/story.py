@@ -7,12 +7,12 @@ from typing import Any
 from regard.inspection.cases.case import Case
 from regard.inspection.explain.across_layers import ATTRIBUTIONS
 from regard.inspection.explain.outcomes import Place
-from regard.inspection.explain.uniform import equal_share
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.facts import Facts, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, signed_percent, size_text, without_text
+from regard.inspection.views.uniform import equal_share
 from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
 from regard.page.numbers import counted, probability

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.inspection.explain.uniform import equal_share
 from regard.inspection.figures.colours import INK
 from regard.inspection.figures.inputs.chips import answer_chips, draw_chips, place_chips
 from regard.inspection.figures.legend import draw_legend
 from regard.inspection.figures.sheet import LABEL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import highest
+from regard.inspection.views.uniform import equal_share
 from regard.page.numbers import percent
 
 __all__ = ["Below", "draw_below"]
