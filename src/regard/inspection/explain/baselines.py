@@ -40,10 +40,10 @@ class HeadEffects:
         return {pair: rank_agreement(*(sizes[by] for by in pair)) for pair in combinations(sizes, 2)}
 
     def __str__(self) -> str:
-        lines = [f"{'head':>8}  {'  '.join(f'{by:>18}' for by in self.effects)}"]
+        lines = [f"{'head':>8}  {'  '.join(f'{by:>21}' for by in self.effects)}"]
         for index, (layer, head) in enumerate(self.heads):
             cells = (_cell(found[index]) for found in self.effects.values())
-            lines.append(f"{f'{layer}.{head}':>8}  {'  '.join(f'{cell:>18}' for cell in cells)}")
+            lines.append(f"{f'{layer}.{head}':>8}  {'  '.join(f'{cell:>21}' for cell in cells)}")
         lines += [f"Rank agreement of {one} and {other}: {value:.2f}" for (one, other), value in self.agreement.items()]
         return "\n".join(lines)
 

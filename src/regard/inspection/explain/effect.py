@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.inspection.explain.changes import Change
 from regard.inspection.explain.differences import differences, largest, largest_difference
 
-__all__ = ["ROUNDING", "Effect", "JointEffect", "Measured", "joined_effect"]
+__all__ = ["ROUNDING", "Effect", "JointEffect", "Measured", "floor_rank", "joined_effect"]
 
 Measured = float | Tensor
 """A number, or a tensor of numbers."""
@@ -30,9 +30,10 @@ class Effect:
         rounding: the difference that computing attention in another way makes already.
         spread: the standard deviation of `after` over the draws; None if nothing is drawn.
         draws: how many draws there were; 1 if nothing is drawn.
-        noise_floor: the largest size of the effects of changes that are as large, but in random directions; None if
-            it wasn't measured. See `effects`.
-        noise: how many such changes there were.
+        noise_floor: the size that at most 1 in 20 effects of changes as large exceed by chance, whose directions are
+            random: of 19 such changes the largest, of 39 the second largest. None if it wasn't measured; see `effects`.
+        noise: the sizes of the effects of these changes, from the largest to the smallest; of several numbers, that of
+            the largest.
     """
 
     change: Change
@@ -42,7 +43,7 @@ class Effect:
     spread: Measured | None = None
     draws: int = 1
     noise_floor: Measured | None = None
-    noise: int = 0
+    noise: tuple[float, ...] = ()
 
     @property
     def difference(self) -> Measured:
@@ -52,26 +53,40 @@ class Effect:
     @property
     def size(self) -> float:
         """The size of the difference, without its sign; of several numbers, that of the largest."""
-        return largest_difference(torch.as_tensor(self.before), torch.as_tensor(self.after))
+        return largest_difference(_wide(self.before), _wide(self.after))
 
     @property
     def unchanged(self) -> bool:
         """Whether nothing changed, or no more than by rounding."""
-        before, after = torch.as_tensor(self.before), torch.as_tensor(self.after)
         # Of several numbers the largest counts: the error of a small one comes from what cancelled.
-        slack = self.rounding + ROUNDING * max(largest(before), largest(after))
+        slack = self.rounding + ROUNDING * max(largest(_wide(self.before)), largest(_wide(self.after)))
         return self.size <= slack
+
+    @property
+    def p_value(self) -> float | None:
+        """The chance of an effect of this size or larger if the direction of the change means nothing.
+
+        The share of this and the random changes whose effect is as large; None if there are none. Of several numbers
+        the largest counts.
+        """
+        if not self.noise:
+            return None
+        return (1 + sum(each >= self.size for each in self.noise)) / (1 + len(self.noise))
 
     @property
     def above_noise(self) -> bool | None:
         """Whether something changed by more than the noise floor; None if the floor wasn't measured.
 
-        Of several numbers the largest difference and the largest floor count. If the change's direction means nothing,
-        this is true in one of `noise` + 1 cases.
+        Of several numbers the largest counts. If the direction of the change means nothing, this is true by chance in
+        1 of 20 cases; with fewer than 19 random changes, in one more than there are.
         """
-        if self.noise_floor is None:
+        if not self.noise:
             return None
-        return not self.unchanged and self.size > float(torch.as_tensor(self.noise_floor).max())
+        return not self.unchanged and self.size > self._floor
+
+    @property
+    def _floor(self) -> float:
+        return self.noise[floor_rank(len(self.noise)) - 1]
 
     def __str__(self) -> str:
         what = str(self.change)
@@ -133,9 +148,10 @@ def joined_effect(change: Change, drawn: Sequence[Effect], noise: Sequence[Seque
         noise: for each random direction, those of the draws.
     """
     first = drawn[0]
-    before, afters = torch.as_tensor(first.before).double(), _afters(drawn)
+    before, afters = _wide(first.before), _afters(drawn)
     # What is compared with an average over draws is one, too.
     sizes = [differences(before, _afters(each).mean(0)) for each in noise]
+    largest_first = torch.stack(sizes).sort(0, descending=True).values if sizes else None
     several = len(drawn) > 1
     return Effect(
         change,
@@ -144,13 +160,22 @@ def joined_effect(change: Change, drawn: Sequence[Effect], noise: Sequence[Seque
         first.rounding,
         _as_given(afters.std(0), first.after) if several else None,
         len(drawn),
-        _as_given(torch.stack(sizes).amax(0), first.after) if sizes else None,
-        len(sizes),
+        None if largest_first is None else _as_given(largest_first[floor_rank(len(sizes)) - 1], first.after),
+        tuple(sorted((float(each.max()) for each in sizes), reverse=True)),
     )
 
 
+def floor_rank(count: int) -> int:
+    """Which of so many random effects, from the largest, is the noise floor: at most 1 in 20 is above it by chance."""
+    return max(1, (count + 1) // 20)
+
+
 def _afters(drawn: Sequence[Effect]) -> Tensor:
-    return torch.stack([torch.as_tensor(each.after).double() for each in drawn])
+    return torch.stack([_wide(each.after) for each in drawn])
+
+
+def _wide(numbers: Measured) -> Tensor:
+    return torch.as_tensor(numbers, dtype=torch.double)
 
 
 def _as_given(numbers: Tensor, given: Measured) -> Measured:

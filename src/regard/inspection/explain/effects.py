@@ -49,12 +49,14 @@ def effects(
 
     Any change that is large enough changes something. With `noise`, each change is compared with changes that are as
     large but have random directions: what it does to the outputs of the heads is rotated at random, by the same
-    rotation at all positions (see `RandomDirection`). The noise floor is the largest effect of these. If what a head
-    writes is read by nothing in particular, all directions are alike, and an effect is above the floor of 19 random
-    ones by chance in 1 of 20 cases, whatever the distribution. Below the floor one can't tell whether this change
-    matters or any change of its size does. A head of very few features has hardly a random direction that is far from
-    its own, so that little is above its floor. Measured are 1 + `noise` changes in place of one, times `draws` if they
-    are drawn.
+    rotation at all positions (see `RandomDirection`). If what a head writes is read by nothing in particular, all
+    directions are alike, and the effect is above the noise floor by chance in 1 of 20 cases, whatever the distribution.
+    Below the floor one can't tell whether this change matters, or any change of its size would do as much.
+
+    The floor is high, so that little is found, where a head has few features, since then no random direction is far
+    from its own; and where the measure falls in whatever direction one goes, as a probability does and its logarithm. A
+    difference of two logits does better. Measured are 1 + `noise` changes in place of one, times `draws` if they are
+    drawn.
 
     Args:
         model: any model that `regard.watch` sees.
@@ -68,7 +70,7 @@ def effects(
         others: other inputs, from which `RemoveHead(..., by="resample")` takes outputs: as `run` takes them, or as
             `watch` saw them.
         draws: how often such a change is drawn; its effect is the mean, and `spread` the standard deviation.
-        noise: how many changes in random directions give the noise floor, such as 19; 0: it isn't measured.
+        noise: how many changes in random directions give the noise floor, 19 or more; 0: it isn't measured.
         seed: of the draws and the directions.
 
     Raises:

@@ -69,13 +69,14 @@ class RemoveHead(Change):
         return tuple(replace(self, others=own, draw=self.draw + number, seed=seed) for number in range(count))
 
     def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
-        by = outputs.new_zeros(())
-        if self.by == "mean":
-            by = outputs.mean(2, keepdim=True)
-        elif self.is_drawn:
+        if self.is_drawn:
             items = outputs.shape[0] if where.item is None else 1
-            by = resampled(call, outputs.shape, self.others, range(self.draw, self.draw + items), self.seed)
-        return torch.where(where.rows(outputs), by.to(outputs), outputs)
+            draws = range(self.draw, self.draw + items)
+            return _put(outputs, where, resampled(call, outputs.shape, self.others, draws, self.seed))
+        if self.by == "mean":
+            some = outputs if where.item is None else outputs[where.item : where.item + 1]
+            return _put(outputs, where, some.mean(2, keepdim=True))
+        return _put(outputs, where, outputs.new_zeros(()))
 
     def __str__(self) -> str:
         by = {"zero": "", "mean": ", replaced by its mean", "resample": ", replaced by that for other inputs"}
@@ -130,7 +131,8 @@ class PatchHead(Change):
 
     def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
         patch = self._of_source(call, outputs)
-        return torch.where(where.rows(outputs), patch.to(outputs), outputs)
+        one = where.item is not None and patch.shape[0] > 1
+        return _put(outputs, where, patch[where.item : where.item + 1] if one else patch)
 
     def _of_source(self, call: AttentionCall, outputs: Tensor) -> Tensor:
         """The outputs of the source, (1 or batch, head, 1 or query, feature)."""
@@ -166,3 +168,15 @@ class PatchHead(Change):
         where = "" if self.query is None else f" at query {self.query}"
         of = "" if self.source_query in (None, self.query) else f"query {self.source_query} of "
         return f"patch {place_text(self.layer, self.head)}{where} from {of}the other input"
+
+
+def _put(outputs: Tensor, where: Where, by: Tensor) -> Tensor:
+    """Outputs in which some rows are replaced by others, of which there are as many items as change, or one."""
+    if where.item is None or outputs.requires_grad:
+        return torch.where(where.rows(outputs), by.to(outputs), outputs)
+    # Only this item is touched: a batch has an item for each of many changes.
+    item = outputs[where.item : where.item + 1]
+    rows = replace(where, item=None).rows(item)
+    found = outputs.clone()
+    found[where.item : where.item + 1] = torch.where(rows, by.to(item), item)
+    return found

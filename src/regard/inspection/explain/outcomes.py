@@ -40,8 +40,8 @@ class Outcome(NamedTuple):
         change: for labels, by how much the probability of the label that was predicted without the change grew; for
             numbers, by how much the number grew; for vectors, the length of the difference divided by that of the
             vector.
-        noise: the noise floor of the change: the largest size that changes as large had in random directions, see
-            `effects`; None if it wasn't measured.
+        noise: the noise floor of the change: the size that at most 1 in 20 changes as large in random directions exceed
+            by chance, see `effects`; None if it wasn't measured.
     """
 
     label: str

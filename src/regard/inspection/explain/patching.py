@@ -70,7 +70,7 @@ class Patching:
         for name, rows in (("head", self.heads), ("position", self.positions)):
             lines.append(f"{name:>8}  " + " ".join(f"{number:>6}" for number in range(1, max(map(len, rows)) + 1)))
             lines += [
-                f"layer {layer:>2}  " + " ".join(f"{self.share(each):>6.2f}" for each in row)
+                f"layer {layer:>2}  " + " ".join(f"{round(self.share(each), 2) + 0.0:>6.2f}" for each in row)
                 for layer, row in enumerate(rows, 1)
             ]
         return "\n".join(lines)
