@@ -113,8 +113,8 @@ def noise_floor(models: int, first: int) -> tuple[list[str], list[list[str]], st
             by_chance.append(float(of_random.mean()))
             wired_found += [float(of_wired.mean())] if len(of_wired) and measure == 0 else []
     columns = ["random heads", "change"]
-    for measure in ("logit difference", "log-probability"):
-        columns += [f"{measure}: above the floor of what is wired", "of what is random"]
+    for measure in ("the difference of logits", "the log-probability"):
+        columns += [f"wired, above the floor by {measure}", f"random, above the floor by {measure}"]
     sentence = (
         f"Of what is random, {share(min(by_chance))} to {share(max(by_chance))} is above the noise floor, where "
         f"{share(1 / (DIRECTIONS + 1))} would be by chance; of what is wired, by the difference of logits, "

@@ -131,8 +131,9 @@ class PatchHead(Change):
 
     def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
         patch = self._of_source(call, outputs)
-        one = where.item is not None and patch.shape[0] > 1
-        return _put(outputs, where, patch[where.item : where.item + 1] if one else patch)
+        if where.item is not None and patch.shape[0] > 1:
+            patch = patch[where.item : where.item + 1]
+        return _put(outputs, where, patch)
 
     def _of_source(self, call: AttentionCall, outputs: Tensor) -> Tensor:
         """The outputs of the source, (1 or batch, head, 1 or query, feature)."""
