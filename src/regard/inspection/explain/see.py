@@ -21,7 +21,7 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.record.seen import Seen
 
-__all__ = ["MOST_CHANGES", "see"]
+__all__ = ["MOST_CHANGES", "removal_of", "see"]
 
 MOST_CHANGES = 300
 """More items than that are only hidden if effects are asked for; nor are heads removed, if both are more than that."""
@@ -150,6 +150,27 @@ def _removal(layer: LayerRecord, head: int, numbers: dict[str, int]) -> RemoveHe
             return RemoveHead(numbers[call.name], head + 1)
         head -= call.heads
     raise ArgumentError(f"`head` must be one of {layer.heads}.")
+
+
+def removal_of(case: Case, layer: int, head: int) -> RemoveHead:
+    """The removal of a head of one of the layers that the record of a case has.
+
+    Args:
+        case: the model and its input.
+        layer, head: its numbers there, from 1, as a story names them.
+
+    Raises:
+        ArgumentError: the record has no such layer or head.
+    """
+    with torch.no_grad(), record_calls(case.module, rows=0) as seen:
+        case.run(case.inputs)
+    layers = case.layers_of(seen).layers
+    heads = layers[layer - 1].heads if 1 <= layer <= len(layers) else 0
+    if not 1 <= head <= heads:
+        there = f"layer {layer} has {heads} heads" if heads else f"there are {len(layers)} layers"
+        raise ArgumentError(f"Head {head} of layer {layer} can't be removed: {there}. Both count from 1.")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
+    return _removal(layers[layer - 1], head - 1, numbers)
 
 
 def _measured(
