@@ -13,8 +13,11 @@ from regard.inspection import (
     PatchHead,
     RandomDirection,
     RemoveHead,
+    Temperature,
     Together,
+    UniformHead,
     all_heads,
+    effects,
     intervene,
     watch,
 )
@@ -294,3 +297,70 @@ def test_wrong_arguments_are_named(model, make, message):
     with pytest.raises(ArgumentError, match=message):
         make(seen)
     assert all_heads(seen, "resample")[2] == RemoveHead(1, 3, "resample")
+
+
+def bert(implementation):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        vocab_size=11, hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=13
+    )
+    config._attn_implementation = implementation
+    torch.manual_seed(0)
+    model = transformers.BertModel(config).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return model, torch.randint(0, 11, (4, 1, 5))
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_a_patch_of_bert_equals_a_hook_that_replaces_what_its_head_gives(implementation):
+    model, (one, other, *_) = bert(implementation)
+    layer = model.encoder.layer[1].attention.self
+    given = []
+    with torch.no_grad():
+        handle = layer.register_forward_hook(lambda module, args, output: given.append(output[0].clone()))
+        model(other)
+        handle.remove()
+
+        def patch(module, args, output):
+            context = output[0].clone()
+            context[:, 2, 4:8] = given[0][:, 2, 4:8]
+            return (context, *output[1:])
+
+        handle = layer.register_forward_hook(patch)
+        expected = model(one).last_hidden_state
+        handle.remove()
+        with watch(model) as seen:
+            model(other)
+        with intervene(model, PatchHead(seen, 2, 2, query=3)):
+            changed = model(one).last_hidden_state
+        close(changed, expected)
+        assert (changed - model(one).last_hidden_state).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_in_a_batch_each_change_acts_as_it_does_alone(implementation):
+    model, (one, *others) = bert(implementation)
+    with torch.no_grad():
+        seen = tuple(seen_of(model, each) for each in others)
+    changes = [
+        RemoveHead(1, 2, "resample"),
+        RemoveHead((1, 2), None, "resample"),
+        PatchHead(seen[0], 2, query=1),
+        Together((HideKey(2), RemoveHead(2, 1, "mean"))),
+        UniformHead(1, 3),
+        *(RandomDirection(each, 4) for each in (UniformHead(1, 3), Temperature(3.0), HideKey(3, layer=2))),
+    ]
+    single = effects(
+        model, lambda: model(one), lambda output: output.pooler_output[0], changes, others=seen, draws=3, noise=3
+    )
+    together = effects(
+        model, model, lambda output: output.pooler_output, changes, inputs=one, others=others, draws=3, noise=3, batch=7
+    )
+    for alone, batched in zip(single, together, strict=True):
+        assert alone.change == batched.change
+        close(alone.after, batched.after)
+        close(alone.noise_floor, batched.noise_floor)
+        assert min(alone.size, *alone.noise) > 1e-3
+    close(single[0].spread, together[0].spread)
+    assert single[5].after.sub(single[4].after).abs().max() > 1e-3

@@ -41,6 +41,9 @@ class RandomDirection(Change):
     def __post_init__(self) -> None:
         if not isinstance(self.change, Change):
             raise ArgumentError(f"`change` of RandomDirection must be a change, but is {self.change!r}.")
+        if isinstance(self.change, RandomDirection):
+            # Of one that is turned already the direction is as random, and the size the same.
+            object.__setattr__(self, "change", self.change.change)
 
     @property
     def members(self) -> tuple[Change, ...]:
