@@ -66,14 +66,21 @@ class Patching:
 
     def __str__(self) -> str:
         what = "restores" if self.direction == "denoising" else "takes away"
-        lines = [f"The share of the difference, {self.target:.4g} to {self.source:.4g}, that a patch {what}:"]
+        measured = any(each.noise for row in self.heads for each in row)
+        star = " (*: above the noise floor)" if measured else ""
+        lines = [f"The share of the difference, {self.target:.4g} to {self.source:.4g}, that a patch {what}{star}:"]
         for name, rows in (("head", self.heads), ("position", self.positions)):
-            lines.append(f"{name:>8}  " + " ".join(f"{number:>6}" for number in range(1, max(map(len, rows)) + 1)))
-            lines += [
-                f"layer {layer:>2}  " + " ".join(f"{round(self.share(each), 2) + 0.0:>6.2f}" for each in row)
-                for layer, row in enumerate(rows, 1)
-            ]
+            lines.append(_line(name, [f"{number} " for number in range(1, max(map(len, rows)) + 1)]))
+            lines += [_line(f"layer {layer:>2}", [*map(self._cell, row)]) for layer, row in enumerate(rows, 1)]
         return "\n".join(lines)
+
+    def _cell(self, effect: Effect) -> str:
+        # Minus zero is zero.
+        return f"{round(self.share(effect), 2) + 0.0:.2f}{'*' if effect.above_noise else ' '}"
+
+
+def _line(name: str, cells: Sequence[str]) -> str:
+    return (f"{name:>8} " + "".join(f"{cell:>7}" for cell in cells)).rstrip()
 
 
 def patching(
