@@ -75,9 +75,9 @@ def test_effects_have_a_noise_floor_where_one_is_asked_for(see):
     assert code == 0
     hidden = [each["hidden"] for each in json.loads(out)["items"]]
     assert [each["above_noise"] for each in hidden] == [False, False, True, False, False]
-    assert all(each["above_noise"] == (abs(each["change"]) > each["noise"]) for each in hidden)
+    assert all(each["above_noise"] == (abs(each["change"]) > each["noise_floor"]) for each in hidden)
     outcomes = load_record("noise.safetensors").outcomes
-    assert outcomes.hidden[2][3].noise == pytest.approx(hidden[2]["noise"], rel=1e-5)
+    assert outcomes.hidden[2][3].noise_floor == pytest.approx(hidden[2]["noise_floor"], rel=1e-5)
     _, plain, _ = see("english-pos", SENTENCE, "--format", "json")
     assert "noise" not in plain
 

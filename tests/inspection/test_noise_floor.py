@@ -212,7 +212,7 @@ def test_the_floor_leaves_one_in_twenty_above_it():
     model, words, _, _, head = wired(5)
 
     def measure(logits):
-        return logits[:, -1, :2]
+        return logits[:, -1]
 
     few, many = (
         effects(model, model, measure, [RemoveHead(1, head + 1)], inputs=words, noise=count)[0] for count in (19, 39)
@@ -220,6 +220,7 @@ def test_the_floor_leaves_one_in_twenty_above_it():
     assert (len(few.noise), len(many.noise)) == (19, 39)
     assert not (many.noise_floor > torch.tensor(many.noise[0])).any()
     assert sorted(many.noise, reverse=True) == list(many.noise)
+    assert f"{many.noise[1]:.2g}" in str(many)
 
 
 def test_two_heads_that_stand_in_for_each_other_matter_together():
@@ -284,7 +285,7 @@ def test_outcomes_have_floors_that_are_kept(tmp_path):
     path = tmp_path / "record.safetensors"
     regard.inspection.save_record(record, path)
     assert regard.inspection.load_record(path).outcomes == outcomes
-    assert tagger.see("I saw .").outcomes.hidden[0][0].noise is None
+    assert tagger.see("I saw .").outcomes.hidden[0][0].noise_floor is None
 
 
 def test_wrong_noise_and_draws_say_what_to_do():

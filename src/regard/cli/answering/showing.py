@@ -233,12 +233,13 @@ def _answer(place: Place) -> dict[str, Any]:
 def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
     if outcome is None:
         return None
-    floor = {} if outcome.noise is None else {"noise": _number(outcome.noise), "above_noise": outcome.above_noise}
+    floor = outcome.noise_floor
+    noise = {} if floor is None else {"noise_floor": _number(floor), "above_noise": outcome.above_noise}
     return {
         "label": outcome.label or None,
         "score": _number(outcome.score),
         "change": _number(outcome.change),
-        **floor,
+        **noise,
     }
 
 

@@ -100,12 +100,10 @@ class Effect:
 
     def _beside(self) -> str:
         """The noise floor, as the end of a sentence."""
-        if self.noise_floor is None:
+        if not self.noise:
             return ""
-        floor = float(torch.as_tensor(self.noise_floor).max())
-        return (
-            f", above the noise floor of {floor:.2g}" if self.above_noise else f"; can't tell from noise ({floor:.2g})"
-        )
+        floor = f"{self._floor:.2g}"
+        return f", above the noise floor of {floor}" if self.above_noise else f"; can't tell from noise ({floor})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,19 +40,19 @@ class Outcome(NamedTuple):
         change: for labels, by how much the probability of the label that was predicted without the change grew; for
             numbers, by how much the number grew; for vectors, the length of the difference divided by that of the
             vector.
-        noise: the noise floor of the change: the size that at most 1 in 20 changes as large in random directions exceed
+        noise_floor: the size that at most 1 in 20 changes as large in random directions exceed
             by chance, see `effects`; None if it wasn't measured.
     """
 
     label: str
     score: float | None
     change: float
-    noise: float | None = None
+    noise_floor: float | None = None
 
     @property
     def above_noise(self) -> bool | None:
         """Whether the change is larger than the noise floor; None if that wasn't measured."""
-        return None if self.noise is None else abs(self.change) > self.noise
+        return None if self.noise_floor is None else abs(self.change) > self.noise_floor
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _plain(rows: Sequence[Sequence[Outcome]]) -> list[Any]:
 
 def _plain_outcome(outcome: Outcome) -> list[Any]:
     # JSON has no NaN, so a change that isn't a number is null.
-    numbers = [outcome.change] if outcome.noise is None else [outcome.change, outcome.noise]
+    numbers = [outcome.change] if outcome.noise_floor is None else [outcome.change, outcome.noise_floor]
     return [outcome.label, outcome.score, *(each if math.isfinite(each) else None for each in numbers)]
 
 

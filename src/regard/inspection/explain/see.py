@@ -47,8 +47,8 @@ def see(
         case: the model and its input.
         effects: whether to measure what mattered; None: hide the items if they are at most 300, and remove the heads if
             both are together.
-        noise: how many changes in random directions give each effect its noise floor (`Outcome.noise`), such as 19; 0:
-            it isn't measured. It takes `noise` times as many runs more.
+        noise: how many changes in random directions give each effect its noise floor (`Outcome.noise_floor`), such as
+            19; 0: it isn't measured. It takes `noise` times as many runs more.
         changes: changes that the model is seen with, such as the removal of a head; `comparison` of the records
             without and with them shows what they do to the answers and to the attention of all layers.
         progress: called with how many changes have been measured, and how many there are.
