@@ -2,6 +2,7 @@
 
     python benchmarks/effects.py               # some minutes
     python benchmarks/effects.py --quick       # 100 sentences; nothing is saved
+    python benchmarks/effects.py --noise       # the noise floor, on models whose structure is known
 
 Heads: each head is removed, its outputs replaced by zeros or by their mean over the sentence. What accuracy loses and
 cross-entropy gains stands beside the entropy and the largest weight of the head. The sentences of a batch have the same
@@ -12,6 +13,9 @@ word is the change, without its sign, of the probability of the label that the m
 other words are ranked by their effects on it, by its weights on them, and by their distance.
 
 Intervals hold 95 % of 1,000 resamples of the sentences, so they don't cover other models.
+
+Noise: in models in which one head is wired by hand and nine are random, and in random transformers, how often the
+effect of a head, or of a hidden word, is above its noise floor.
 """
 
 import argparse
@@ -24,6 +28,7 @@ from typing import Any, NamedTuple
 import torch
 from measuring import conditions, save
 from torch import Tensor
+from wired_heads import DIRECTIONS, DRAWS, MODELS, noise_floor
 
 import regard
 from regard import datasets
@@ -63,9 +68,15 @@ METHODS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="100 sentences; nothing is saved")
-    parser.add_argument("--seed", type=int, default=0, help="of the resamples")
+    parser.add_argument("--noise", action="store_true", help="the noise floor, on models whose structure is known")
+    parser.add_argument("--seed", type=int, default=0, help="of the resamples, or the first of the models")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.noise:
+        models = 10 if given.quick else MODELS
+        facts = {"models of each kind": models, "directions": DIRECTIONS, "draws": DRAWS, "first seed": given.seed}
+        show(Table("effects_noise", *noise_floor(models, given.seed)), conditions("regard", **facts), given.quick)
+        return
     sentences = [each for each in datasets.read(DATA, SPLIT) if len(each.words) > 1][: 100 if given.quick else None]
     tagger = regard.load(MODEL)
     short = [each for each in sentences if SHORTEST <= len(each.words) <= LONGEST]
@@ -77,12 +88,7 @@ def main() -> None:
     for table, of in tables:
         count = sum(len(each.words) for each in of)
         facts = {"sentences": f"{len(of):,}", "words": f"{count:,}", "resamples": f"{RESAMPLES:,}", "seed": given.seed}
-        said = f"`{MODEL}` on {SPLIT} of {DATA}; {conditions('regard', **facts)}"
-        if not given.quick:
-            save(table.name, table.columns, table.rows, said, sentence=table.sentence)
-        for row in (table.columns, *table.rows):
-            print(*row, sep="\t")
-        print(f"{table.sentence}\n{said}\n")
+        show(table, f"`{MODEL}` on {SPLIT} of {DATA}; {conditions('regard', **facts)}", given.quick)
 
 
 class Table(NamedTuple):
@@ -92,6 +98,15 @@ class Table(NamedTuple):
     columns: list[str]
     rows: list[list[str]]
     sentence: str
+
+
+def show(table: "Table", said: str, quick: bool) -> None:
+    """Print a table, and save it if it isn't a quick one."""
+    if not quick:
+        save(table.name, table.columns, table.rows, said, sentence=table.sentence)
+    for row in (table.columns, *table.rows):
+        print(*row, sep="\t")
+    print(f"{table.sentence}\n{said}\n")
 
 
 def heads(tagger: Any, sentences: Sequence[Any], seed: int) -> list[Table]:

@@ -56,6 +56,32 @@ def test_two_models_on_one_input_as_json(see, model):
     assert found["left_out"] == []
 
 
+def test_a_model_without_some_heads(see):
+    code, out, err = see("english-pos", SENTENCE, "--without", "1.1, 2.4", "--format", "json", "--html", "without.html")
+    assert (code, err) == (0, "Wrote without.html.\n")
+    found = json.loads(out)
+    titles = [each["title"] for each in found["compared"]]
+    assert titles == ["english-pos", "english-pos without 1.1, 2.4"]
+    # The weights of the removed head and of its layer stay; those of the next layer move.
+    moved = {(each["layer"], each["head"]): each["difference"] for each in found["heads"]}
+    assert [moved[1, head] for head in (1, 2, 3, 4)] == [0.0] * 4
+    assert min(moved[2, head] for head in (1, 2, 3, 4)) > 0.001
+    with open("without.html", encoding="utf-8") as file:
+        assert '"against": {' in file.read()
+
+
+def test_effects_have_a_noise_floor_where_one_is_asked_for(see):
+    code, out, _ = see("english-pos", SENTENCE, "--noise", 19, "--format", "json", "--save", "noise.safetensors")
+    assert code == 0
+    hidden = [each["hidden"] for each in json.loads(out)["items"]]
+    assert [each["above_noise"] for each in hidden] == [False, False, True, False, False]
+    assert all(each["above_noise"] == (abs(each["change"]) > each["noise_floor"]) for each in hidden)
+    outcomes = load_record("noise.safetensors").outcomes
+    assert outcomes.hidden[2][3].noise_floor == pytest.approx(hidden[2]["noise_floor"], rel=1e-5)
+    _, plain, _ = see("english-pos", SENTENCE, "--format", "json")
+    assert "noise" not in plain
+
+
 def test_two_saved_records_and_the_page_of_both(see, model):
     see("english-pos", SENTENCE, "--save", "before.safetensors")
     see(model, SENTENCE, "--save", "after.safetensors")
@@ -112,6 +138,22 @@ WRONG = {
         ("english-pos", SENTENCE, "--compare-input", "x", "--figure", "saw.svg"),
         "`--figure` must be left out of a comparison.",
     ),
+    "heads of no record": (("a.safetensors", "--without", "1.1"), "`--without` needs a model, which runs without the"),
+    "one comparison": (
+        ("english-pos", SENTENCE, "--without", "1.1", "--compare-input", "x"),
+        "`--without` compares a model with itself.",
+    ),
+    "no heads": (("english-pos", SENTENCE, "--without", "first"), "`--without` must be heads as LAYER.HEAD"),
+    "no head 0": (("english-pos", SENTENCE, "--without", "1.0"), "`--without` must be heads as LAYER.HEAD"),
+    "no such head": (
+        ("english-pos", SENTENCE, "--without", "1.5"),
+        "Head 5 of layer 1 can't be removed: layer 1 has 4 heads.",
+    ),
+    "no such layer": (
+        ("english-pos", SENTENCE, "--without", "3.1"),
+        "Head 1 of layer 3 can't be removed: there are 2 layers.",
+    ),
+    "nothing but floors from a model": (("a.safetensors", "--noise", "19"), "`--noise` must be left out"),
     "no such model": (("english-pos", SENTENCE, "--compare", "no-such"), "no-such"),
     "no such prediction": (
         ("english-pos", SENTENCE, "--compare-input", "x", "--query", "9"),

@@ -362,7 +362,7 @@ def test_a_change_of_a_model_without_attention_says_so():
             "`layer` of RemoveHead must be a number from 1, the name of a module or a tuple of them, but is 0",
         ),
         (lambda: RemoveHead(1, 0), "`head` of RemoveHead must be a number from 1, but is 0"),
-        (lambda: RemoveHead(1, 1, "median"), "`by` of RemoveHead must be 'zero' or 'mean'"),
+        (lambda: RemoveHead(1, 1, "median"), "`by` of RemoveHead must be 'zero', 'mean' or 'resample'"),
         (lambda: HideKey(True), "`key` of HideKey must be a number from 1, but is True"),
         (lambda: HideKeys(0, 2), "`first` of HideKeys must be a number from 1, but is 0"),
         (lambda: HideKeys(3, 2), "`last` of HideKeys must be 3 or more, as `first` is, but is 2"),

@@ -1,6 +1,7 @@
 """`regard see`: what a model says about one input, what it attended to, and what mattered."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,6 +71,10 @@ class SeeOptions(NamedTuple):
             help="Hide each item and remove each head, and measure  [default: up to 300]",
         ),
     ] = None
+    noise: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Give each effect a noise floor, by N changes in random directions."),
+    ] = 0
     attribution: Annotated[
         AttributionName | None,
         typer.Option(
@@ -86,6 +91,10 @@ class SeeOptions(NamedTuple):
     compare_input: Annotated[
         str | None,
         typer.Option(metavar="INPUT", help="Compare with another input, of the same model if not --compare."),
+    ] = None
+    without: Annotated[
+        str | None,
+        typer.Option(metavar="HEADS", help="Compare with the model without some heads: LAYER.HEAD, as 1.2 or 1.2,2.4."),
     ] = None
     save: Annotated[
         str | None, typer.Option(metavar="FILE", help="Save a record, which regard see, steps and check read.")
@@ -136,7 +145,11 @@ def _see(
 
     --compare and --compare-input tell what differs between two records, A and B: two models on one input, one model
     on two inputs, or two saved records, as of a model before and after training. The page of --html shows both, with
-    one cursor. --layer and --head are chosen in both, --query in A.
+    one cursor. --layer and --head are chosen in both, --query in A. --without compares with the same model and input,
+    where heads are removed: what changes in the layers after them.
+
+    --noise 19 compares each effect with those of 19 changes that are as large but have random directions. What is
+    within them can't be told from noise. --format json and --save have the floors.
 
     \b
     Examples:
@@ -151,6 +164,7 @@ def _see(
       regard see english-pos "I saw a saw ." --attribution rollout
       regard see english-pos "I saw a saw ." --compare my-tagger/
       regard see english-pos "I saw a saw ." --compare-input "I saw a cat ." --html both.html
+      regard see english-pos "I saw a saw ." --without 1.1 --html without.html
       regard see before.safetensors --compare after.safetensors
     """
     check_view(options.figure, options.view, measured=True)
@@ -168,7 +182,7 @@ def _see(
 
     if options.save is not None and Path(options.save).is_dir():
         raise ArgumentError(f"`--save` must be a file to write, but {options.save} is a folder.")
-    other = _other_of(model, source, options.compare, options.compare_input)
+    other = _other_of(model, source, options)
     if other is not None:
         for name, given in (
             ("--save", options.save),
@@ -189,7 +203,7 @@ def _see(
     if other is not None:
         _compare((_Side(model, source), other), options, page_file, console)
         return
-    record, case = _record(model, source, options.effects, cases_of)
+    record, case = _record(_Side(model, source), options, cases_of)
     check_attends(record)
     if record.outcomes is None and options.attribution is not None:
         raise ArgumentError(
@@ -224,23 +238,31 @@ def _see(
 
 
 class _Side(NamedTuple):
-    """One of the two that are compared: a model, or the file of a record, and the input, which a record has itself."""
-
-    model: str
-    source: str | None
-
-
-def _other_of(model: str, source: str | None, compare: str | None, compare_input: str | None) -> _Side | None:
-    """What MODEL and INPUT are compared with; None if with nothing.
+    """One of the two that are compared: a model, or the file of a record, and the input, which a record has itself.
 
     Args:
         model, source: MODEL and INPUT.
-        compare: another model or a record; None: the same model.
-        compare_input: another input; None: the same input.
+        without: the heads, (layer, head) from 1, that are removed.
+    """
+
+    model: str
+    source: str | None
+    without: tuple[tuple[int, int], ...] = ()
+
+
+def _other_of(model: str, source: str | None, options: SeeOptions) -> _Side | None:
+    """What MODEL and INPUT are compared with; None if with nothing.
 
     Raises:
         ArgumentError: the options contradict each other.
     """
+    compare, compare_input = options.compare, options.compare_input
+    if options.without is not None:
+        if compare is not None or compare_input is not None:
+            raise ArgumentError("`--without` compares a model with itself. Leave --compare and --compare-input out.")
+        if is_record(model):
+            raise ArgumentError(f"`--without` needs a model, which runs without the heads, but {model} is a record.")
+        return _Side(model, source, _heads(options.without))
     if compare is None and compare_input is None:
         return None
     if compare is None:
@@ -263,6 +285,14 @@ def _other_of(model: str, source: str | None, compare: str | None, compare_input
     return _Side(compare, source if compare_input is None else compare_input)
 
 
+def _heads(text: str) -> tuple[tuple[int, int], ...]:
+    """The layers and heads of `--without`."""
+    found = [re.fullmatch(r"\s*([1-9]\d*)\.([1-9]\d*)\s*", each) for each in text.split(",")]
+    if None in found:
+        raise ArgumentError(f"`--without` must be heads as LAYER.HEAD, such as 1.2 or 1.2,2.4, but is {text!r:.60}.")
+    return tuple((int(each[1]), int(each[2])) for each in found if each is not None)
+
+
 def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPage | None", console: "Console") -> None:
     """Print what differs between two records, and write the page of both."""
     from regard.cli.answering.cases import cases_of, check_attends
@@ -276,8 +306,8 @@ def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPa
     measures = not all(is_record(side.model) for side in sides)
     for side in sides:
         # A record holds what was measured; the option is for the model beside it.
-        asked = None if measures and is_record(side.model) else options.effects
-        found, _ = _record(side.model, side.source, asked, load)
+        asked = options._replace(effects=None, noise=0) if measures and is_record(side.model) else options
+        found, _ = _record(side, asked, load)
         check_attends(found)
         records.append(found)
     titles = _titles_of(sides, (records[0], records[1]))
@@ -298,6 +328,8 @@ def _titles_of(sides: tuple[_Side, _Side], records: tuple["Record", "Record"]) -
     models = [
         side.model if is_record(side.model) else record.model for side, record in zip(sides, records, strict=True)
     ]
+    if without := ", ".join(f"{layer}.{head}" for layer, head in sides[1].without):
+        models[1] = f"{models[0]} without {without}"
     if models[0] == models[1] and sides[0].model != sides[1].model:
         models = [side.model for side in sides]
     other = models[0] != models[1], sides[0].source != sides[1].source
@@ -308,27 +340,31 @@ def _titles_of(sides: tuple[_Side, _Side], records: tuple["Record", "Record"]) -
     return found[0], found[1]
 
 
-def _record(
-    model: str, source: str | None, effects: bool | None, load: "Callable[[str], Cases]"
-) -> tuple["Record", "Case | None"]:
+def _record(side: _Side, options: SeeOptions, load: "Callable[[str], Cases]") -> tuple["Record", "Case | None"]:
     """The record, and the case that it was made of; None where the record was read from a file."""
     from regard.inspection import load_record
     from regard.inspection import see as see_case
     from regard.inspection.cases.own_model import is_own_model, own_case
+    from regard.inspection.explain.see import removal_of
 
+    model, source = side.model, side.source
     with _progress() as progress:
         if is_own_model(model):
             case = own_case(model, source)
         elif is_record(model):
-            if source is not None or effects is not None:
-                given = "INPUT" if source is not None else "--effects"
-                raise ArgumentError(f"`{given}` must be left out: {model} is a record, which holds both. Leave it out.")
+            options_of_models = {"INPUT": source, "--effects": options.effects, "--noise": options.noise or None}
+            for name, given in options_of_models.items():
+                if given is not None:
+                    raise ArgumentError(
+                        f"`{name}` must be left out: {model} is a record, which holds both. Leave it out."
+                    )
             return load_record(model), None
         elif source is None:
             raise ArgumentError("give a model and an input, as in regard see english-pos 'I saw a saw .'.")
         else:
             case = load(model).case(source)
-        return see_case(case, effects=effects, progress=progress), case
+        changes = [removal_of(case, *each) for each in side.without]
+        return see_case(case, effects=options.effects, noise=options.noise, changes=changes, progress=progress), case
 
 
 @contextmanager

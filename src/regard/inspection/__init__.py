@@ -16,19 +16,26 @@ if typing.TYPE_CHECKING:
         value_weighted,
     )
     from regard.inspection.explain.attended import attended
+    from regard.inspection.explain.baselines import BASELINES, HeadEffects, head_effects
     from regard.inspection.explain.changes import (
         Change,
         HideKey,
         HideKeys,
         HidePair,
-        RemoveHead,
         Temperature,
+        Together,
         UniformHead,
         UniformRow,
     )
-    from regard.inspection.explain.effects import Effect, OneByOne, all_heads, all_keys, effects
+    from regard.inspection.explain.downstream import WeightChanges, downstream
+    from regard.inspection.explain.effect import Effect, JointEffect
+    from regard.inspection.explain.effects import OneByOne, all_heads, all_keys, effects, joint_effect
+    from regard.inspection.explain.head_changes import PatchHead, RemoveHead
     from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
+    from regard.inspection.explain.patched_cases import patch_cases
+    from regard.inspection.explain.patching import Patching, patching
     from regard.inspection.explain.patterns import HeadPattern, head_patterns
+    from regard.inspection.explain.random_directions import RandomDirection
     from regard.inspection.explain.rank_agreement import rank_agreement
     from regard.inspection.explain.receptive_fields import receptive_fields
     from regard.inspection.explain.see import see
@@ -70,6 +77,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "ATTRIBUTIONS",
+    "BASELINES",
     "FIGURE_FORMATS",
     "FIGURE_VIEWS",
     "Attribution",
@@ -82,17 +90,22 @@ __all__ = [
     "DrawnSound",
     "DrawnTable",
     "Effect",
+    "HeadEffects",
     "HeadPattern",
     "HideKey",
     "HideKeys",
     "HidePair",
+    "JointEffect",
     "LayerRecord",
     "NothingSeen",
     "OneByOne",
     "Outcome",
     "Outcomes",
     "PartlySeen",
+    "PatchHead",
+    "Patching",
     "Place",
+    "RandomDirection",
     "RankedKey",
     "RankedKeys",
     "Record",
@@ -103,8 +116,10 @@ __all__ = [
     "Selection",
     "Steps",
     "Temperature",
+    "Together",
     "UniformHead",
     "UniformRow",
+    "WeightChanges",
     "all_heads",
     "all_keys",
     "answer_page",
@@ -112,17 +127,22 @@ __all__ = [
     "chart_figure",
     "comparison",
     "comparison_of",
+    "downstream",
     "effects",
     "figure",
     "find_problems",
     "gradient_weighted",
+    "head_effects",
     "head_patterns",
     "heatmap",
     "intervene",
     "item_labels",
     "item_rankings",
+    "joint_effect",
     "live_page",
     "load_record",
+    "patch_cases",
+    "patching",
     "pooled_heatmap",
     "pooled_ranking",
     "pooled_weights",
@@ -153,10 +173,17 @@ lazy.export(
         "cases.case": "Case",
         "explain.across_layers": "ATTRIBUTIONS Attribution gradient_weighted raw_weights rollout value_weighted",
         "explain.attended": "attended",
-        "explain.changes": "Change HideKey HideKeys HidePair RemoveHead Temperature UniformHead UniformRow",
-        "explain.effects": "Effect OneByOne all_heads all_keys effects",
+        "explain.baselines": "BASELINES HeadEffects head_effects",
+        "explain.changes": "Change HideKey HideKeys HidePair Temperature Together UniformHead UniformRow",
+        "explain.downstream": "WeightChanges downstream",
+        "explain.effect": "Effect JointEffect",
+        "explain.effects": "OneByOne all_heads all_keys effects joint_effect",
+        "explain.head_changes": "PatchHead RemoveHead",
         "explain.outcomes": "Outcome Outcomes Place",
+        "explain.patched_cases": "patch_cases",
+        "explain.patching": "Patching patching",
         "explain.patterns": "HeadPattern head_patterns",
+        "explain.random_directions": "RandomDirection",
         "explain.rank_agreement": "rank_agreement",
         "explain.receptive_fields": "receptive_fields",
         "explain.see": "see",

@@ -364,16 +364,26 @@ class Model(Generic[_Given]):
         check_sources(sources)
         return look(self, sources, longest)
 
-    def see(self, source: Any, *, effects: bool | None = None, longest: int | None = None) -> "Record":
+    def see(
+        self,
+        source: Any,
+        *,
+        effects: bool | None = None,
+        longest: int | None = None,
+        noise: int = 0,
+        changes: "Sequence[regard.inspection.Change]" = (),
+    ) -> "Record":
         """Predict for one source, and measure what mattered: each item is hidden and each head removed in turn.
 
         Args:
             source: a source of the kind in the recipe's `input`.
             effects: whether to measure; None: as in `regard.inspection.see`.
             longest: the largest number of items in the source; None for no limit.
+            noise: how many changes in random directions give each effect its noise floor; see `regard.inspection.see`.
+            changes: changes that the model is seen with, such as `RemoveHead(2, 4)`.
 
         Raises:
-            ArgumentError: the model can't read the source, or there is no item in it.
+            ArgumentError: the model can't read the source, there is no item in it, or a change applies to nothing.
 
         Example:
             >>> import regard
@@ -383,7 +393,7 @@ class Model(Generic[_Given]):
         """
         from regard.inspection import see
 
-        return see(self.case(source, longest=longest), effects=effects)
+        return see(self.case(source, longest=longest), effects=effects, noise=noise, changes=changes)
 
     def case(self, source: Any, *, longest: int | None = None) -> "regard.inspection.Case":
         """The model with one source, as `regard.inspection.see` takes it.

@@ -233,7 +233,14 @@ def _answer(place: Place) -> dict[str, Any]:
 def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
     if outcome is None:
         return None
-    return {"label": outcome.label or None, "score": _number(outcome.score), "change": _number(outcome.change)}
+    floor = outcome.noise_floor
+    noise = {} if floor is None else {"noise_floor": _number(floor), "above_noise": outcome.above_noise}
+    return {
+        "label": outcome.label or None,
+        "score": _number(outcome.score),
+        "change": _number(outcome.change),
+        **noise,
+    }
 
 
 def _number(value: float | None) -> float | None:

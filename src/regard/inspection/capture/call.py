@@ -26,6 +26,8 @@ class AttentionCall:
             with a projection, (batch, row, width).
         projection: weight and bias of a linear map that the function applies to the joined heads.
         notes: sentences about what is special.
+        module: the name of the module that made the call; "" until changes are applied to it.
+        turn: how many calls that module made before.
     """
 
     function: str
@@ -38,6 +40,8 @@ class AttentionCall:
     outputs: Callable[[Any, Tensor], Tensor]
     projection: tuple[Tensor, Tensor | None] | None = None
     notes: list[str] = field(default_factory=list)
+    module: str = ""
+    turn: int = 0
 
     @property
     def why_unrecorded(self) -> str:

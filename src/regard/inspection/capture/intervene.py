@@ -1,7 +1,10 @@
 """Changes in a running model: which change applies to which call, and whether each applied at all."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -12,8 +15,12 @@ from regard.inspection.capture.encoder_padding import padding_as_outside
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.module_names import ModuleNames
 from regard.inspection.explain.changes import Change, unchanged_parts
+from regard.inspection.explain.random_directions import RandomDirection
 
 __all__ = ["Changes", "changed"]
+
+# A change, and the only item of the batch that it changes; None: all.
+_Applied = tuple[Change, int | None]
 
 
 class Changes:
@@ -45,12 +52,15 @@ class Changes:
         for each in changes:
             if not isinstance(each, Change):
                 raise ArgumentError(f"`changes` must hold changes such as RemoveHead(1, 2), but holds {each!r}.")
-        self._names, self._changes, self._always = names, tuple(changes), always
-        self._items = (None,) * len(self._changes) if items is None else tuple(items)
+        given = (None,) * len(changes) if items is None else tuple(items)
+        self._names, self._always = names, always
+        # A change of several places is those of each, one after another.
+        self._changes = [(member, item) for each, item in zip(changes, given, strict=True) for member in each.members]
         self._used: set[int] = set()
         self._missing: dict[int, str] = {}
         # The numbers of the layers, by name, and what each has.
         self._layers: dict[str, str] = {}
+        self._turns: Counter[str] = Counter()
         self.applied: tuple[Change, ...] = ()
         self.batches: set[int] = set()
         self.dropout = False
@@ -63,10 +73,12 @@ class Changes:
         self._layers.setdefault(name, "")
         number = list(self._layers).index(name) + 1
         self._layers[name] = f"{call.query.shape[1]} heads, {call.query.shape[2]} queries and {call.key.shape[2]} keys"
+        call.module, call.turn = name, self._turns[name]
+        self._turns[name] += 1
         self.batches.add(call.query.shape[0])
         self.dropout = self.dropout or bool(call.dropout)
-        found: list[tuple[Change, int | None]] = []
-        for index, (change, item) in enumerate(zip(self._changes, self._items, strict=True)):
+        found: list[_Applied] = []
+        for index, (change, item) in enumerate(self._changes):
             if not change.in_layer(number, name):
                 continue
             if missing := change.missing(call):
@@ -77,14 +89,14 @@ class Changes:
         self.applied = tuple(change for change, _ in found)
         if not found and not self._always:
             return None
-        for change, item in found:
-            # In place, because what a function returns beside the outputs is made of the parts too.
-            call.parts.update(change.parts(call, change.where(item)) or {})
-        parts = call.parts if found else unchanged_parts(call)
-        outputs = attend(call.query, call.key, call.value, **parts, dropout=call.dropout)
-        for change, item in found:
-            outputs = change.heads(call, outputs, change.where(item))
-        return outputs
+        plain = [each for each in found if not isinstance(each[0], RandomDirection)]
+        if not found:
+            return _outputs(call, unchanged_parts(call), ())
+        # In place, because what a function returns beside the outputs is made of the parts too.
+        call.parts.update(_parts(call, plain))
+        outputs = _outputs(call, call.parts, plain)
+        turned = [(each, item) for each, item in found if isinstance(each, RandomDirection)]
+        return _turned(call, outputs, plain, turned) if turned else outputs
 
     def check(self, reason: str = "") -> None:
         """Check that each change applied to a call.
@@ -92,9 +104,10 @@ class Changes:
         Raises:
             ArgumentError: one didn't; the error says what there is.
         """
-        for index, change in enumerate(self._changes):
+        for index, (change, _) in enumerate(self._changes):
             if index in self._used:
                 continue
+            change = change.change if isinstance(change, RandomDirection) else change
             kind = type(change).__name__
             if not self._layers:
                 raise ArgumentError(f"`changes`: {kind} changed nothing. {reason or 'No attention was seen.'}")
@@ -107,6 +120,57 @@ class Changes:
                 f"`{name}` of {kind} must be one that the model has, but is {getattr(change, name)!r}. "
                 f"There is: {layers}."
             )
+
+
+def _parts(call: AttentionCall, changes: Sequence[_Applied]) -> dict[str, Any]:
+    """The parts of a call after changes, one after another."""
+    parts = dict(call.parts)
+    for change, item in changes:
+        parts.update(change.parts(replace(call, parts=parts), change.where(item)) or {})
+    return parts
+
+
+def _outputs(call: AttentionCall, parts: dict[str, Any], changes: Sequence[_Applied]) -> Tensor:
+    """The outputs of the heads, given the parts, after changes of the outputs, one after another."""
+    outputs = attend(call.query, call.key, call.value, **parts, dropout=call.dropout)
+    return _changed_heads(replace(call, parts=parts), outputs, changes)
+
+
+def _changed_heads(call: AttentionCall, outputs: Tensor, changes: Sequence[_Applied]) -> Tensor:
+    for change, item in changes:
+        outputs = change.heads(call, outputs, change.where(item))
+    return outputs
+
+
+def _turned(
+    call: AttentionCall,
+    outputs: Tensor,
+    plain: Sequence[_Applied],
+    turned: Sequence[tuple[RandomDirection, int | None]],
+) -> Tensor:
+    """The outputs, to which what other changes would do to them is added, in random directions.
+
+    Args:
+        call: the call, with the parts that it has after `plain`.
+        outputs: the outputs after `plain`.
+        plain: the changes that are made as they are.
+        turned: those in random directions.
+    """
+    # What acts on items of its own is computed together, and so is what is turned together.
+    groups: dict[int | None, list[tuple[RandomDirection, int | None]]] = defaultdict(list)
+    for change, item in turned:
+        groups[change.seed if item is None else None].append((change, item))
+    found = outputs.clone()
+    for group in groups.values():
+        inner = [(change.change, item) for change, item in group]
+        parts = _parts(call, inner)
+        same = all(parts[name] is part for name, part in call.parts.items()) and len(parts) == len(call.parts)
+        start = outputs if same else _outputs(call, parts, plain)
+        difference = _changed_heads(replace(call, parts=parts), start, inner) - outputs
+        for item, change in {item: change for change, item in group}.items():
+            rows = slice(None) if item is None else slice(item, item + 1)
+            found[rows] += change.rotated(difference[rows])
+    return found
 
 
 @contextmanager

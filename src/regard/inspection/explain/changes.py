@@ -1,10 +1,11 @@
-"""Changes of attention: remove a head, make it uniform, hide a key or a pair, scale the temperature.
+"""Changes of attention: make a head uniform, hide a key or a pair, scale the temperature, or several.
 
 A change is written in the terms of the operator, so it holds for every score, normaliser, mask and position. Its memory
 is linear where that of the call is.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from regard.errors import ArgumentError
 from regard.inspection.capture.by_hand.rules import AsScores
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.explain.change_parts import Hidden, Scaled, Where, Zeroed
+from regard.inspection.record.seen import Seen
 from regard.inspection.record.seen_layer import SeenLayer
 
 __all__ = [
@@ -26,12 +28,13 @@ __all__ = [
     "HideKeys",
     "HidePair",
     "Layer",
-    "RemoveHead",
     "Temperature",
+    "Together",
     "UniformHead",
     "UniformRow",
     "can_be_hidden_from",
     "is_expressed_by_parts",
+    "place_text",
     "unchanged_parts",
 ]
 
@@ -58,6 +61,26 @@ class Change:
                 continue
             kinds = "a number from 1, the name of a module or a tuple of them" if name == "layer" else "a number from 1"
             raise ArgumentError(f"`{name}` of {type(self).__name__} must be {kinds}, but is {number!r}.")
+
+    @property
+    def members(self) -> "tuple[Change, ...]":
+        """The changes of single places that it is made of, in their order."""
+        return (self,)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether chance decides what it puts in, so that its effect is an average over draws."""
+        return False
+
+    def draws(self, others: tuple[Seen, ...] | None, count: int, seed: int) -> "tuple[Change, ...]":
+        """The changes that are measured for this one: those of `count` draws if it is drawn, otherwise itself.
+
+        Args:
+            others: what was seen of other inputs; None: the change holds it itself.
+            count: how many draws there are.
+            seed: of the draws.
+        """
+        return (self,)
 
     def in_layer(self, number: int, name: str) -> bool:
         """Whether the change is one of this layer."""
@@ -89,33 +112,48 @@ class Change:
 
 
 @dataclass(frozen=True)
-class RemoveHead(Change):
-    """Replace the outputs of a head by zeros or by their mean.
+class Together(Change):
+    """Several changes at once, such as the removal of a group of heads, or of words.
 
     Args:
-        layer, head: which one.
-        by: "zero", or "mean", over the queries of each item, padding included.
+        changes: the changes, which are applied in their order. Those that are drawn take the same other input.
 
     Raises:
-        ArgumentError: a number is below 1, or `by` has another name.
+        ArgumentError: there are none, or something else is among them.
+
+    Example:
+        >>> print(Together((HideKey(2, head=1), HideKey(3))))
+        hide key 2 in head 1 of all layers and hide key 3 in all heads of all layers
     """
 
-    layer: Layer | None
-    head: int | None
-    by: str = "zero"
+    changes: tuple[Change, ...]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.by not in ("zero", "mean"):
-            raise ArgumentError(f"`by` of RemoveHead must be 'zero' or 'mean', but is {self.by!r}.")
+        changes = tuple(self.changes) if isinstance(self.changes, Sequence) else (self.changes,)
+        if not changes or not all(isinstance(each, Change) for each in changes):
+            raise ArgumentError(f"`changes` of Together must hold changes such as HideKey(3), but is {self.changes!r}.")
+        object.__setattr__(self, "changes", changes)
 
-    def heads(self, call: AttentionCall, outputs: Tensor, where: Where) -> Tensor:
-        mean = outputs.mean(2, keepdim=True) if self.by == "mean" else outputs.new_zeros(())
-        return torch.where(where.rows(outputs), mean, outputs)
+    @property
+    def members(self) -> tuple[Change, ...]:
+        """The changes of single places that it is made of, in their order."""
+        return tuple(member for each in self.changes for member in each.members)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether one of them is."""
+        return any(each.is_drawn for each in self.changes)
+
+    def draws(self, others: tuple[Seen, ...] | None, count: int, seed: int) -> tuple[Change, ...]:
+        """See `Change`."""
+        if not self.is_drawn:
+            return (self,)
+        drawn = [each.draws(others, count, seed) for each in self.changes]
+        return tuple(Together(tuple(each[number % len(each)] for each in drawn)) for number in range(count))
 
     def __str__(self) -> str:
-        how = "" if self.by == "zero" else ", replaced by its mean"
-        return f"remove {_place(self.layer, self.head)}{how}"
+        *first, last = map(str, self.changes)
+        return f"{', '.join(first)} and {last}" if first else last
 
 
 @dataclass(frozen=True)
@@ -144,7 +182,7 @@ class UniformHead(_Uniform):
     head: int | None
 
     def __str__(self) -> str:
-        return f"make {_place(self.layer, self.head)} uniform"
+        return f"make {place_text(self.layer, self.head)} uniform"
 
 
 @dataclass(frozen=True)
@@ -156,7 +194,7 @@ class UniformRow(_Uniform):
     head: int | None = None
 
     def __str__(self) -> str:
-        return f"make query {self.query} uniform in {_place(self.layer, self.head)}"
+        return f"make query {self.query} uniform in {place_text(self.layer, self.head)}"
 
 
 @dataclass(frozen=True)
@@ -176,7 +214,7 @@ class HideKey(_Hide):
     head: int | None = None
 
     def __str__(self) -> str:
-        return f"hide key {self.key} in {_place(self.layer, self.head)}"
+        return f"hide key {self.key} in {place_text(self.layer, self.head)}"
 
 
 @dataclass(frozen=True)
@@ -215,7 +253,7 @@ class HideKeys(_Hide):
         return "first" if self.first > keys else "last" if self.last > keys else ""
 
     def __str__(self) -> str:
-        return f"hide keys {self.first} to {self.last} in {_place(self.layer, self.head)}"
+        return f"hide keys {self.first} to {self.last} in {place_text(self.layer, self.head)}"
 
 
 @dataclass(frozen=True)
@@ -228,7 +266,7 @@ class HidePair(_Hide):
     head: int | None = None
 
     def __str__(self) -> str:
-        return f"hide key {self.key} from query {self.query} in {_place(self.layer, self.head)}"
+        return f"hide key {self.key} from query {self.query} in {place_text(self.layer, self.head)}"
 
 
 @dataclass(frozen=True)
@@ -258,7 +296,7 @@ class Temperature(Change):
         return {**parts, "position": _then(parts.get("position"), Scaled(where, 1 / self.factor))}
 
     def __str__(self) -> str:
-        return f"temperature x {self.factor:g} in {_place(self.layer, self.head)}"
+        return f"temperature x {self.factor:g} in {place_text(self.layer, self.head)}"
 
 
 def is_expressed_by_parts(change: Change, call: AttentionCall) -> bool:
@@ -287,7 +325,8 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def _place(layer: Layer | None, head: int | None) -> str:
+def place_text(layer: Layer | None, head: int | None) -> str:
+    """The heads of a change, in words."""
     several = isinstance(layer, tuple)
     where = "all layers" if layer is None else f"layers {', '.join(map(str, layer))}" if several else f"layer {layer}"
     return f"all heads of {where}" if head is None else f"head {head} of {where}"

@@ -3,95 +3,85 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.inspection.capture.intervene import changed
-from regard.inspection.explain.changes import Change, HideKey, RemoveHead
+from regard.inspection.capture.watch import record_calls
+from regard.inspection.explain.changes import Change, HideKey, Together
 from regard.inspection.explain.differences import largest, largest_difference
+from regard.inspection.explain.effect import ROUNDING, Effect, JointEffect, Measured, joined_effect
+from regard.inspection.explain.head_changes import RemoveHead
+from regard.inspection.explain.random_directions import RandomDirection
+from regard.inspection.explain.resampling import as_others
 from regard.inspection.record.seen import Seen
 
-__all__ = ["Effect", "OneByOne", "all_heads", "all_keys", "effects"]
-
-Measured = float | Tensor
-_ROUNDING = 16 * torch.finfo(torch.float32).eps
+__all__ = ["OneByOne", "all_heads", "all_keys", "effects", "joint_effect"]
 
 
 class OneByOne(UserWarning):
     """Changes were measured one by one, because the model doesn't let a batch have several."""
 
 
-@dataclass(frozen=True, eq=False)
-class Effect:
-    """What a change does.
-
-    Attributes:
-        change: the change.
-        before, after: the measure without it and with it: a number, or a tensor of numbers.
-        rounding: the difference that computing attention in another way makes already.
-    """
-
-    change: Change
-    before: Measured
-    after: Measured
-    rounding: float = 0.0
-
-    @property
-    def difference(self) -> Measured:
-        """After minus before."""
-        return self.after - self.before
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether nothing changed, or no more than by rounding."""
-        before, after = torch.as_tensor(self.before), torch.as_tensor(self.after)
-        # Of several numbers the largest counts: the error of a small one comes from what cancelled.
-        slack = self.rounding + _ROUNDING * max(largest(before), largest(after))
-        return largest_difference(before, after) <= slack
-
-    def __str__(self) -> str:
-        what = str(self.change)
-        what = what[:1].upper() + what[1:]
-        if self.unchanged:
-            return f"{what}: nothing changed ({_shown(self.before)})."
-        if isinstance(self.difference, Tensor):
-            return f"{what}: {_shown(self.before)} became {_shown(self.after)}."
-        return f"{what}: {self.before:.4g} became {self.after:.4g} ({self.difference:+.4g})."
-
-
 def effects(
     model: nn.Module,
     run: Callable[..., Any],
     measure: Callable[[Any], Any],
-    changes: Sequence[Change],
+    changes: Sequence[Change | Sequence[Change]],
     *,
     inputs: Any = None,
     batch: int = 32,
+    others: Sequence[Any] | Seen | None = None,
+    draws: int = 8,
+    noise: int = 0,
+    seed: int = 0,
 ) -> tuple[Effect, ...]:
     """Measure what changes of attention do to what a model says. The model must be in evaluation mode.
 
     With `inputs` several changes are measured in one run: the inputs are repeated, and each change acts on one item of
     the batch. If the model doesn't keep items apart by the first axis, the changes are measured one by one.
 
+    Any change that is large enough changes something. With `noise`, each change is compared with changes that are as
+    large but have random directions: what it does to the outputs of the heads is rotated at random, by the same
+    rotation at all positions (see `RandomDirection`). If what a head writes is read by nothing in particular, all
+    directions are alike, and the effect is above the noise floor by chance in 1 of 20 cases, whatever the distribution.
+    Below the floor one can't tell whether this change matters, or any change of its size would do as much.
+
+    The floor is high, so that little is found, where a head has few features, since then no random direction is far
+    from its own; and where the measure falls in whatever direction one goes, as a probability does and its logarithm. A
+    difference of two logits does better. Measured are 1 + `noise` changes in place of one, times `draws` if they are
+    drawn.
+
     Args:
         model: any model that `regard.watch` sees.
         run: runs the model: `run()`, or `run(inputs)`. It may run it on a whole data set.
         measure: maps what `run` returned to a number or a tensor of numbers, such as a label's probability or the loss.
             With `inputs`, to one for each item of the batch, along the first axis.
-        changes: the changes, such as those of `all_heads`; each is measured by itself.
+        changes: the changes, such as those of `all_heads`; each is measured by itself, and a tuple of changes is made
+            at once.
         inputs: tensors whose first axis is of size 1, in dicts, lists, tuples or dataclasses.
         batch: the most changes in one run.
+        others: other inputs, from which `RemoveHead(..., by="resample")` takes outputs: as `run` takes them, or as
+            `watch` saw them.
+        draws: how often such a change is drawn; its effect is the mean, and `spread` the standard deviation.
+        noise: how many changes in random directions give the noise floor, 19 or more; 0: it isn't measured.
+        seed: of the draws and the directions.
 
     Raises:
-        ArgumentError: a change applies to nothing, weights are dropped at random, or the measure gives something else.
+        ArgumentError: a change applies to nothing, weights are dropped at random, the measure gives something else, or
+            a head is replaced by "resample" and there are no other inputs.
 
     Warns:
         OneByOne: there are inputs, but the model doesn't let a batch have several changes.
+
+    Source: a threshold of as many random repetitions is that of Barnard 1963 (a Monte Carlo test), in the discussion of
+    Bartlett, The Spectral Analysis of Point Processes.
 
     Example:
         >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
@@ -99,19 +89,113 @@ def effects(
         >>> found = effects(layer, lambda: layer(vectors), lambda output: output[0, 0], [RemoveHead(1, 2), HideKey(4)])
         >>> [each.unchanged for each in found]
         [False, False]
+        >>> others = [torch.randn(1, 5, 8) for _ in range(8)]
+        >>> found = effects(
+        ...     layer,
+        ...     layer,
+        ...     lambda output: output[:, 0, 0],
+        ...     [RemoveHead(1, 2, by="resample")],
+        ...     inputs=vectors,
+        ...     others=others,
+        ...     noise=19,
+        ... )
+        >>> found[0].draws, found[0].spread > 0, found[0].noise_floor > 0
+        (8, True, True)
     """
-    changes = tuple(changes)
-    if not isinstance(batch, int) or batch < 1:
-        raise ArgumentError(f"`batch` must be a number of changes, 1 or more, but is {batch!r}.")
+    check_count("batch", batch, "a number of changes")
+    check_count("draws", draws, "a number of draws", least=2)
+    check_count("noise", noise, "a number of changes in random directions", least=0)
+    asked = [each if isinstance(each, Change) else Together(tuple(each)) for each in changes]
     with torch.no_grad():
+        seen = _seen(model, run, inputs, others) if any(each.is_drawn for each in asked) else None
+        drawn = [each.draws(seen, draws, seed) for each in asked]
+        every = [
+            turned
+            for some in drawn
+            for turned in (*some, *(RandomDirection(each, seed + number) for number in range(noise) for each in some))
+        ]
+        measured = iter(_measured(model, run, measure, every, inputs, batch))
+
+        def following(some: Sequence[Change]) -> list[Effect]:
+            return [next(measured) for _ in some]
+
+        return tuple(
+            joined_effect(change, following(some), [following(some) for _ in range(noise)])
+            for change, some in zip(asked, drawn, strict=True)
+        )
+
+
+def joint_effect(
+    model: nn.Module,
+    run: Callable[..., Any],
+    measure: Callable[[Any], Any],
+    changes: Sequence[Change],
+    **options: Any,
+) -> JointEffect:
+    """Measure what several changes do at once, such as the removal of a group of heads, and what each does alone.
+
+    Args:
+        model, run, measure: see `effects`.
+        changes: the changes.
+        options: the other arguments of `effects`.
+
+    Raises:
+        ArgumentError: see `effects`.
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
+        >>> vectors = torch.randn(1, 5, 8)
+        >>> heads = [RemoveHead(1, 1), RemoveHead(1, 2)]
+        >>> found = joint_effect(layer, lambda: layer(vectors), lambda output: output[0, 0, 0], heads)
+        >>> found.interaction == found.together.difference - found.sum
+        True
+    """
+    together, *alone = effects(model, run, measure, [Together(tuple(changes)), *changes], **options)
+    return JointEffect(together, tuple(alone))
+
+
+def _seen(model: nn.Module, run: Callable[..., Any], inputs: Any, others: Any) -> tuple[Seen, ...] | None:
+    """What the model sees of other inputs."""
+    if others is None or isinstance(others, Seen):
+        return None if others is None else as_others(others)
+    if isinstance(others, Tensor | Mapping | str) or not isinstance(others, Iterable):
+        raise ArgumentError(
+            "`others` must be a list of other inputs, as `run` takes them or as `watch` saw them, but is "
+            f"{type(others).__name__}."
+        )
+    found = []
+    for each in others:
+        if isinstance(each, Seen):
+            found.append(each)
+            continue
         if inputs is None:
-            return _one_by_one(model, run, lambda output: _number(measure(output)), changes)
-        measured = _OnInputs(model, run, measure, inputs)
-        try:
-            return measured.batched(changes, batch)
-        except _NotBatched as reason:
-            warnings.warn(f"The changes are measured one by one: {reason}", OneByOne, stacklevel=2)
-        return measured.one_by_one(changes)
+            raise ArgumentError(
+                "`others` must hold what `watch` saw, since without `inputs` the model isn't run on other inputs, but "
+                f"holds {type(each).__name__}."
+            )
+        with record_calls(model) as seen:
+            run(each)
+        found.append(seen)
+    return as_others(found)
+
+
+def _measured(
+    model: nn.Module,
+    run: Callable[..., Any],
+    measure: Callable[[Any], Any],
+    changes: Sequence[Change],
+    inputs: Any,
+    batch: int,
+) -> tuple[Effect, ...]:
+    """The effect of each change by itself."""
+    if inputs is None:
+        return _one_by_one(model, run, lambda output: _number(measure(output)), changes)
+    measured = _OnInputs(model, run, measure, inputs)
+    try:
+        return measured.batched(changes, batch)
+    except _NotBatched as reason:
+        warnings.warn(f"The changes are measured one by one: {reason}", OneByOne, stacklevel=3)
+    return measured.one_by_one(changes)
 
 
 def all_heads(seen: Seen, by: str = "zero") -> tuple[RemoveHead, ...]:
@@ -228,7 +312,7 @@ def _rounding(model: nn.Module, before: Measured, again: Measured) -> float:
     before, again = torch.as_tensor(before), torch.as_tensor(again)
     gap = 4 * largest_difference(before, again)
     epsilons = (torch.finfo(each.dtype).eps for each in model.parameters() if each.is_floating_point())
-    coarsest = max((each for each in epsilons if each > _ROUNDING), default=0.0)
+    coarsest = max((each for each in epsilons if each > ROUNDING), default=0.0)
     rounding = gap + coarsest * largest(before)
     return rounding if math.isfinite(rounding) else 0.0
 
@@ -250,9 +334,3 @@ def _repeated(inputs: Any, count: int) -> Any:
         fields = (each.name for each in dataclasses.fields(inputs) if each.init)
         return dataclasses.replace(inputs, **{name: _repeated(getattr(inputs, name), count) for name in fields})
     return inputs
-
-
-def _shown(value: Measured) -> str:
-    if not isinstance(value, Tensor):
-        return f"{value:.4g}"
-    return f"{value.numel()} numbers of mean {float(value.mean()):.4g}"

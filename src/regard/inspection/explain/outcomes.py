@@ -40,11 +40,19 @@ class Outcome(NamedTuple):
         change: for labels, by how much the probability of the label that was predicted without the change grew; for
             numbers, by how much the number grew; for vectors, the length of the difference divided by that of the
             vector.
+        noise_floor: the size that at most 1 in 20 changes as large in random directions exceed
+            by chance, see `effects`; None if it wasn't measured.
     """
 
     label: str
     score: float | None
     change: float
+    noise_floor: float | None = None
+
+    @property
+    def above_noise(self) -> bool | None:
+        """Whether the change is larger than the noise floor; None if that wasn't measured."""
+        return None if self.noise_floor is None else abs(self.change) > self.noise_floor
 
 
 @dataclass(frozen=True)
@@ -128,10 +136,13 @@ class Outcomes:
 
 
 def _plain(rows: Sequence[Sequence[Outcome]]) -> list[Any]:
+    return [[_plain_outcome(each) for each in row] for row in rows]
+
+
+def _plain_outcome(outcome: Outcome) -> list[Any]:
     # JSON has no NaN, so a change that isn't a number is null.
-    return [
-        [[each.label, each.score, each.change if math.isfinite(each.change) else None] for each in row] for row in rows
-    ]
+    numbers = [outcome.change] if outcome.noise_floor is None else [outcome.change, outcome.noise_floor]
+    return [outcome.label, outcome.score, *(each if math.isfinite(each) else None for each in numbers)]
 
 
 def as_list(value: Any, name: str = "", size: int | None = None) -> list[Any]:
@@ -161,8 +172,10 @@ def _outcomes(rows: Any, name: str) -> tuple[tuple[Outcome, ...], ...]:
 
 
 def _outcome(saved: Any, name: str) -> Outcome:
-    label, score, change = as_list(saved, f"an outcome of {name}", 3)
-    return Outcome(_text(label), _score(score), math.nan if change is None else _real(change))
+    # Older records have no noise floor, and so have those for which it wasn't measured.
+    size = 4 if isinstance(saved, list) and len(saved) == 4 else 3
+    label, score, *numbers = as_list(saved, f"an outcome of {name}", size)
+    return Outcome(_text(label), _score(score), *(math.nan if each is None else _real(each) for each in numbers))
 
 
 def _text(value: Any) -> str:

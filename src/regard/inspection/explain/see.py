@@ -2,22 +2,27 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from regard.attention.validation import check_count
 from regard.errors import ArgumentError
+from regard.inspection.capture.intervene import changed
 from regard.inspection.capture.watch import record_calls
 from regard.inspection.cases.case import Case
-from regard.inspection.explain.changes import Change, HideKey, HideKeys, RemoveHead, can_be_hidden_from
-from regard.inspection.explain.effects import Effect, OneByOne, effects
+from regard.inspection.explain.changes import Change, HideKey, HideKeys, can_be_hidden_from
+from regard.inspection.explain.effect import Effect
+from regard.inspection.explain.effects import OneByOne, effects
+from regard.inspection.explain.head_changes import RemoveHead
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.record.seen import Seen
 from regard.page.numbers import four_digits
 
-__all__ = ["MOST_CHANGES", "see"]
+__all__ = ["MOST_CHANGES", "removal_of", "see"]
 
 MOST_CHANGES = 300
 """More items than that are only hidden if effects are asked for; nor are heads removed, if both are more than that."""
@@ -27,7 +32,12 @@ _TOGETHER = 32
 
 
 def see(
-    case: Case, *, effects: bool | None = None, progress: Callable[[int, int], None] = lambda done, total: None
+    case: Case,
+    *,
+    effects: bool | None = None,
+    noise: int = 0,
+    changes: Sequence[Change] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Record:
     """Run a model on one input, and record what it says, what it attended to and what mattered.
 
@@ -38,10 +48,14 @@ def see(
         case: the model and its input.
         effects: whether to measure what mattered; None: hide the items if they are at most 300, and remove the heads if
             both are together.
+        noise: how many changes in random directions give each effect its noise floor (`Outcome.noise_floor`), such as
+            19; 0: it isn't measured. It takes `noise` times as many runs more.
+        changes: changes that the model is seen with, such as the removal of a head; `comparison` of the records
+            without and with them shows what they do to the answers and to the attention of all layers.
         progress: called with how many changes have been measured, and how many there are.
 
     Raises:
-        ArgumentError: the model attends to something else than the items.
+        ArgumentError: the model attends to something else than the items, or one of `changes` applies to nothing.
 
     Example:
         >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
@@ -50,8 +64,11 @@ def see(
         >>> record = see(case)
         >>> len(record.layers), len(record.outcomes.hidden), len(record.outcomes.removed[0])
         (1, 3, 2)
+        >>> see(case, changes=[RemoveHead(1, 2)]).model
+        'toy, remove head 2 of layer 1'
     """
-    with torch.no_grad(), record_calls(case.module) as seen:
+    check_count("noise", noise, "a number of changes in random directions", least=0)
+    with torch.no_grad(), record_calls(case.module, changes=changes) as seen:
         before = case.predict(case.run(case.inputs)).double()
     if before.ndim != 3 or before.shape[:2] != (1, len(case.places)):
         raise ArgumentError(
@@ -70,8 +87,10 @@ def see(
     if effects or (effects is None and len(hidden) + len(every) <= MOST_CHANGES):
         asked += every
     measured: dict[Change, tuple[Outcome, ...]] = {}
-    for effect in _measured(case, before[0], asked, progress) if asked else ():
-        measured[effect.change] = _outcomes(case, before[0], effect)
+    # The model that is measured is the changed one.
+    with changed(case.module, changes) if changes and asked else nullcontext():
+        for effect in _measured(case, before[0], asked, noise, progress) if asked else ():
+            measured[effect.change] = _outcomes(case, before[0], effect)
     outcomes = Outcomes(
         case.kind,
         case.form,
@@ -89,7 +108,7 @@ def see(
         tuple(place.label for place in own) if each and case.kind != "vectors" else (),
         tuple(place.score for place in own if place.score is not None) if each else (),
         layers,
-        case.name,
+        ", ".join((case.name, *map(str, changes))),
         queries=case.queries,
         encoder=encoder,
         decoder=decoder,
@@ -134,8 +153,29 @@ def _removal(layer: LayerRecord, head: int, numbers: dict[str, int]) -> RemoveHe
     raise ArgumentError(f"`head` must be one of {layer.heads}.")
 
 
+def removal_of(case: Case, layer: int, head: int) -> RemoveHead:
+    """The removal of a head of one of the layers that the record of a case has.
+
+    Args:
+        case: the model and its input.
+        layer, head: its numbers there, from 1, as a story names them.
+
+    Raises:
+        ArgumentError: the record has no such layer or head.
+    """
+    with torch.no_grad(), record_calls(case.module, rows=0) as seen:
+        case.run(case.inputs)
+    layers = case.layers_of(seen).layers
+    heads = layers[layer - 1].heads if 1 <= layer <= len(layers) else 0
+    if not 1 <= head <= heads:
+        there = f"layer {layer} has {heads} heads" if heads else f"there are {len(layers)} layers"
+        raise ArgumentError(f"Head {head} of layer {layer} can't be removed: {there}. Both count from 1.")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
+    return _removal(layers[layer - 1], head - 1, numbers)
+
+
 def _measured(
-    case: Case, before: Tensor, changes: Sequence[Change], progress: Callable[[int, int], None]
+    case: Case, before: Tensor, changes: Sequence[Change], noise: int, progress: Callable[[int, int], None]
 ) -> Iterator[Effect]:
     inputs = case.inputs if case.batched else None
 
@@ -151,7 +191,8 @@ def _measured(
         with warnings.catch_warnings():
             # That they are measured one by one says nothing about the result.
             warnings.simplefilter("ignore", OneByOne)
-            yield from effects(case.module, run, measure, changes[first : first + _TOGETHER], inputs=inputs)
+            some = changes[first : first + _TOGETHER]
+            yield from effects(case.module, run, measure, some, inputs=inputs, noise=noise)
     progress(len(changes), len(changes))
 
 
@@ -172,15 +213,21 @@ def _compared(case: Case, before: Tensor, after: Tensor) -> Tensor:
 def _outcomes(case: Case, before: Tensor, effect: Effect) -> tuple[Outcome, ...]:
     rows = torch.as_tensor(effect.after).reshape(len(case.places), -1)
     # What only rounding changed is no change.
-    found = torch.as_tensor(effect.before).reshape(rows.shape) if effect.unchanged else rows
+    found = (torch.as_tensor(effect.before).reshape(rows.shape) if effect.unchanged else rows).tolist()
+    floors: list[float | None] = [None] * len(found)
+    if effect.noise_floor is not None:
+        floors = torch.as_tensor(effect.noise_floor).reshape(rows.shape)[:, 0].tolist()
     if case.kind == "labels":
-        return tuple(Outcome(case.classes(int(best)), score, change) for change, best, score in found.tolist())
+        return tuple(
+            Outcome(case.classes(int(best)), score, change, floor)
+            for (change, best, score), floor in zip(found, floors, strict=True)
+        )
     if case.kind == "numbers":
         return tuple(
-            Outcome(four_digits(number + change), None, change)
-            for number, (change,) in zip(before[:, 0].tolist(), found.tolist(), strict=True)
+            Outcome(four_digits(number + change), None, change, floor)
+            for number, (change,), floor in zip(before[:, 0].tolist(), found, floors, strict=True)
         )
-    return tuple(Outcome("", None, change) for (change,) in found.tolist())
+    return tuple(Outcome("", None, change, floor) for (change,), floor in zip(found, floors, strict=True))
 
 
 def _places(case: Case, before: Tensor) -> Iterator[Place]:

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention import Bias, Dot, Summary, attend_rows, summarise, weigh
+from regard.attention import Bias, Dot, Summary, attend, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 from regard.inspection.capture.by_hand.rules import AsScores
+from regard.inspection.capture.interception_disabled import interception_disabled
 from regard.inspection.explain.differences import largest, largest_difference
 from regard.inspection.record.part_text import part_text
 from regard.inspection.steps.steps import Steps, check_index
@@ -137,6 +138,24 @@ class SeenLayer:
     @cached_property
     def _all(self) -> Tensor:
         return self.weights()
+
+    @cached_property
+    def head_outputs(self) -> Tensor:
+        """The outputs (batch, head, query, feature) of the heads, before a projection, computed again.
+
+        Raises:
+            ArgumentError: the record doesn't give them, since weights were dropped at random, a change replaced
+                outputs, or the layer is a table of weights without values.
+        """
+        table = not self.value.shape[3]
+        if self.dropout or self.removed or table:
+            why = "has no values" if table else "dropped weights" if self.dropout else "had outputs that were replaced"
+            raise ArgumentError(
+                f"The outputs of the heads of {self.name or 'the model itself'} can't be computed again, since it "
+                f"{why}. Watch the model in evaluation mode, without changes."
+            )
+        with interception_disabled(), torch.no_grad():
+            return attend(self.query, self.key, self.value, **self.parts)
 
     def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """The weights of a few queries at a time, so that memory doesn't grow with the square of the length.

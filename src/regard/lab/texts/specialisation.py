@@ -8,8 +8,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from regard.inspection.explain.changes import RemoveHead
 from regard.inspection.explain.effects import effects
+from regard.inspection.explain.head_changes import RemoveHead
 from regard.lab.texts.tagger import without_warnings
 from regard.tasks import Tagger
 
