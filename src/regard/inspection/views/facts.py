@@ -104,6 +104,9 @@ class Facts(NamedTuple):
     def mattered(self) -> int | None:
         """The item, other than `own`, that changes the prediction most if it is hidden; None if none was measured."""
         others = [item for item in range(len(self.hidden)) if item != self.own]
+        # What can't be told from noise is no finding while something else can.
+        told = [item for item in others if self.hidden[item].above_noise is not False]
+        others = told or others
         return max(others, key=lambda item: abs(or_zero(self.hidden[item].change)), default=None)
 
 
@@ -223,6 +226,8 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
     if mattered is None:
         return start + say("nothingHidden" if facts.hidden else "notMeasured", language)
     outcome = facts.hidden[mattered]
+    if outcome.above_noise is False:
+        return start + say("noiseMattered", language, noun=record.noun)
     if not is_noticed(outcome.change, kind):
         return start + say("littleMattered", language, noun=record.noun)
     change = _change(facts.place, outcome, kind, language)

@@ -22,6 +22,8 @@ def said(prediction: Outcome | Place) -> str:
 def change_text(outcome: Outcome, kind: str, place: Place | None = None) -> str:
     """The change: of a label's probability from what to what, of a number with its sign, of a vector its size.
 
+    One that can't be told from noise says so.
+
     Args:
         outcome: what is predicted after the change.
         kind: what is predicted.
@@ -33,6 +35,10 @@ def change_text(outcome: Outcome, kind: str, place: Place | None = None) -> str:
         >>> change_text(verb, "labels", place), change_text(verb, "labels")
         ('80% -> 4%', '-76 points')
     """
+    return f"{_told(outcome, kind, place)}{say('asNoise') if outcome.above_noise is False else ''}"
+
+
+def _told(outcome: Outcome, kind: str, place: Place | None) -> str:
     change = outcome.change
     if place is not None and kind == "labels" and place.score is not None and math.isfinite(change):
         after = place.score + change

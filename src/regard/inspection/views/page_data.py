@@ -175,10 +175,13 @@ def _rows(rows: Sequence[Sequence[Outcome]], labels: dict[str, int], arrays: Arr
     label = [[labels.setdefault(each.label, len(labels)) for each in row] for row in rows]
     score = [[math.nan if each.score is None else each.score for each in row] for row in rows]
     change = [[each.change for each in row] for row in rows]
+    floors = [[math.nan if each.noise_floor is None else each.noise_floor for each in row] for row in rows]
+    known = any(each.noise_floor is not None for row in rows for each in row)
     return {
         "label": arrays.add(np.array(label, np.int32)),
         "score": arrays.add(_narrow(score)),
         "change": arrays.add(_narrow(change)),
+        **({"floor": arrays.add(_narrow(floors))} if known else {}),
     }
 
 

@@ -88,6 +88,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         compared_items(record, told, top),
         *_method(told),
         *_head_table(told, top, heads),
+        *_about_noise(told),
         *([Prose(note)] if note else []),
     ]
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.every_layer) + (record.pooling is not None)))))
@@ -201,6 +202,13 @@ def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
         others = len(told.removed) - len(rows)
         message = "otherHeadsOfVector" if kind == "vectors" else "otherHeads"
         yield Prose(say(message, count=others, size=size_text(least, kind)))
+
+
+def _about_noise(told: Facts) -> Iterator[Block]:
+    """What "noise" means, if a change can't be told from it."""
+    outcomes = [*told.hidden, *(each.outcome for each in told.removed)]
+    if any(each.above_noise is False for each in outcomes):
+        yield Prose(say("noiseMeans"))
 
 
 def _checked(told: Facts, layers: int) -> str:

@@ -57,7 +57,8 @@ export function comparedView(root, choose, pairs = null) {
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : "compared" }, head, body),
       ...(others ? [h("p", { class: "quiet" }, pairs || view.least === null ? words.others({ count: others }) : restOf(view))] : []),
-      ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]));
+      ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]),
+      ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
   };
 }
 
@@ -67,13 +68,14 @@ function isBoxed({ layer, pooled }) {
 
 // The cells of one record: a bar with its number, a box a head, the answer.
 function cellsOf(view, rows, boxed, high) {
+  const noise = wordsOf(view.state.lang).asNoise;
   const { hidden, kind, layer, place } = view, longest = (texts) => Math.max(...texts.map((each) => each.length));
   const room = { weight: longest(rows.map((i) => weightText(view, i))),
-    effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], place, kind))) : 0 };
+    effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], place, kind, noise))) : 0 };
   return {
     weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, equalShare(view) / high),
       boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view.head) : null),
-    effect: ([outcome], [scale]) => h("td", {}, tracked(outcome, scale, effectText(outcome, place, kind), room.effect)),
+    effect: ([outcome], [scale]) => h("td", { class: outcome.isNoise ? "noise" : "" }, tracked(outcome, scale, effectText(outcome, place, kind, noise), room.effect)),
     said: ([outcome]) => h("td", { class: outcome.label === place.label ? "said" : "said changed", title: titleOf(outcome.label, MOST_SHOWN) },
       ...saidOf(outcome, place, kind)),
   };
@@ -86,7 +88,7 @@ function linesOf(both) {
     weight: (shares, pair) => h("td", {}, lines(shares.map((each, side) => (pair[side] === null || !both[side].weights ? null : each)),
       (share, side, view) => [bar(share, "weight"), weightText(view, pair[side])])),
     effect: (outcomes, scales) => h("td", {}, lines(outcomes, (outcome, side, { place, kind }) =>
-      [track(outcome, scales[side]), effectText(outcome, place, kind)])),
+      [track(outcome, scales[side]), effectText(outcome, place, kind, wordsOf(both[side].state.lang).asNoise)])),
     said: (outcomes) => h("td", { class: "said" }, lines(outcomes, (outcome, side, { place, kind }) =>
       [h("span", { class: outcome.label === place.label ? "" : "changed" }, saidOf(outcome, place, kind))])),
   };

@@ -99,7 +99,7 @@ function aboutItem(view, item) {
   const parts = [
     label ? `${label}${score === undefined ? "" : ` ${probability(score)}`}` : "",
     weights ? `${words.attended} ${percent(weights[item])}` : "",
-    hidden.length ? `${words.mattered} ${effectText(hidden[item], place, kind)}` : "",
+    hidden.length ? `${words.mattered} ${effectText(hidden[item], place, kind, words.asNoise)}` : "",
   ];
   return [token(names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];
 }

@@ -38,9 +38,12 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   if (!weights) return opening;
   const top = largest(weights), item = top === own ? words.itself : quoted(names[top]), count = uniformOver(weights);
   const attended = [...opening, ...(count ? equally(view, count) : tell("attendedMost", { item, share: percent(weights[top]) }))];
-  const others = [...hidden.keys()].filter((each) => each !== own);
+  const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
+  // What can't be told from noise is no finding while something else can.
+  const others = told.length ? told : every;
   if (!others.length) return [...attended, ...tell(hidden.length ? "nothingHidden" : "notMeasured")];
   const changing = others[largest(others, (each) => changeSize(hidden[each]))];
+  if (hidden[changing].isNoise) return [...attended, ...tell("noiseMattered", { noun: data.noun })];
   if (!isNoticed(hidden[changing].change, kind)) return [...attended, ...tell("littleMattered", { noun: data.noun })];
   const change = changeOf(place, hidden[changing], view, most);
   return [...attended, ...(changing === top && !count ? tell("itMattered", { it: words.it, change })
@@ -91,7 +94,7 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
   const mattered = widest(pairs, (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change)));
   if (mattered && mattered.gap > 0 && isNoticed(mattered.gap, kind)) {
-    const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind)
+    const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind, wordsOf(lang).asNoise)
       .replace(" → ", wordsOf(lang).changesTo));
     told.push(...tell("effectDiffers", { item: named(mattered.pair), one, other }));
   }

@@ -112,6 +112,7 @@ function headsOfOne(root, line) {
         const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
         after.textContent = outcome ? answer(view, outcome) : "";
         after.classList.toggle("numeric", view.kind === "numbers");
+        button.classList.toggle("noise", Boolean(outcome?.isNoise));
         after.classList.toggle("changed", outcome !== null && outcome.label !== view.place.label);
         button.style.setProperty("--effect-share", outcome ? (changeSize(outcome) / full).toFixed(3) : 0);
       }

@@ -69,8 +69,12 @@ export function percentChange(before, after, change = after - before) {
   return `${(points || change) < 0 ? "−" : "+"}${size}%`;
 }
 
-/** The change of an outcome: of a label's probability from what to what. */
-export function effectText(outcome, place, kind) {
+/** The change of an outcome: of a label's probability from what to what; `noise` is said of one that can't be told from it. */
+export function effectText(outcome, place, kind, noise = "") {
+  return effectOf(outcome, place, kind) + (outcome.isNoise ? noise : "");
+}
+
+function effectOf(outcome, place, kind) {
   if (kind !== "labels" || place.score === null || !Number.isFinite(outcome.change)) return changeText(outcome.change, kind);
   const told = place.score + outcome.change, same = outcome.label === place.label && outcome.score !== null;
   // In a record of somebody else's making, the change may be another one than that of the probabilities.
