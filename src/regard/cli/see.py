@@ -299,26 +299,31 @@ def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPa
     from regard.cli.answering.showing import difference_as_json
     from regard.inspection import comparison_of
     from regard.inspection.views.comparison_page import comparison_page
+    from regard.inspection.views.patched import patched_of
     from regard.page import show
 
-    records = []
+    records, cases = [], []
     load = cache(cases_of)
     measures = not all(is_record(side.model) for side in sides)
     for side in sides:
         # A record holds what was measured; the option is for the model beside it.
         asked = options._replace(effects=None, noise=0) if measures and is_record(side.model) else options
-        found, _ = _record(side, asked, load)
+        found, case = _record(side, asked, load)
         check_attends(found)
         records.append(found)
+        cases.append(case)
     titles = _titles_of(sides, (records[0], records[1]))
     found = comparison_of(*records, **options.chosen)
+    # Between two inputs of one model; heads that were removed can't be patched.
+    between = options.effects is not False and not sides[1].without and None not in cases
+    patched = patched_of(found, cases[0], cases[1]) if between else None
     with outliving_reader(page_file is not None):
         if options.format is Format.json:
             typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
         else:
-            show(comparison_page(found, titles, options.top), console, plain=options.plain)
+            show(comparison_page(found, titles, options.top, patched), console, plain=options.plain)
     if page_file is not None:
-        page_file.write_comparison(found.records, titles, **options.chosen)
+        page_file.write_comparison(found.records, titles, **options.chosen, patched=patched)
 
 
 def _titles_of(sides: tuple[_Side, _Side], records: tuple["Record", "Record"]) -> tuple[str, str]:

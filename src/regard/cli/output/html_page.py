@@ -12,6 +12,7 @@ from regard.page.html import GENERATOR_TAG
 
 if TYPE_CHECKING:
     from regard.inspection import Record
+    from regard.inspection.views.patched import Patched
 
 __all__ = ["HtmlPage"]
 
@@ -109,19 +110,21 @@ class HtmlPage:
         layer: int | None,
         head: int | None,
         query: int | None,
+        patched: "Patched | None" = None,
     ) -> None:
         """Write the page of two records, and print its name.
 
         Args:
             records, titles: both records, and the name of each.
-            layer, head, query: what is shown first, as `live_page` takes them.
+            layer, head, query, patched: as `live_page` takes them.
         """
         from regard.cli.output.console import progress_of
         from regard.inspection import live_page
 
         record, other = records
         with progress_of("making the page") as progress:
-            text = live_page(record, titles, against=other, layer=layer, head=head, query=query, progress=progress)
+            shown = {"layer": layer, "head": head, "query": query}
+            text = live_page(record, titles, against=other, patched=patched, **shown, progress=progress)
         self.save(text)
 
     def save(self, text: str, remark: str = "") -> None:

@@ -17,6 +17,7 @@ from regard.inspection.views.comparison import (
 )
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_points
+from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import MOST_ROWS, largest_in_turn
 from regard.page import Block, Items, Page, Prose, Table
 from regard.page.messages import say
@@ -39,6 +40,7 @@ def comparison(
     head: int | None = None,
     query: int | None = None,
     top: int = MOST_ROWS,
+    patched: Patched | None = None,
 ) -> Page:
     """Tell what differs between two records, A and B: their answers, weights, effects and heads.
 
@@ -50,6 +52,7 @@ def comparison(
         titles: the name of each; by default its model.
         layer, head, query: as in `comparison_of`.
         top: the most items and heads that are listed.
+        patched: what patches from A into B do, see `Patched`; None: nothing is told of it.
 
     Raises:
         ArgumentError: as in `comparison_of`; or `titles` aren't two.
@@ -66,7 +69,7 @@ def comparison(
     """
     titles = titles_of(first, second, titles)
     found = comparison_of(first, second, layer=layer, head=head, query=query)
-    return comparison_page(found, titles, top)
+    return comparison_page(found, titles, top, patched)
 
 
 def titles_of(first: Record, second: Record, titles: Sequence[str]) -> tuple[str, str]:
@@ -88,7 +91,9 @@ def titles_of(first: Record, second: Record, titles: Sequence[str]) -> tuple[str
     return found[0], found[1]
 
 
-def comparison_page(found: RecordDifference, titles: tuple[str, str], top: int = MOST_ROWS) -> Page:
+def comparison_page(
+    found: RecordDifference, titles: tuple[str, str], top: int = MOST_ROWS, patched: Patched | None = None
+) -> Page:
     """The page of a comparison whose numbers are known."""
     blocks: list[Block] = []
     for letter, title, record, number, told in zip(
@@ -100,6 +105,7 @@ def comparison_page(found: RecordDifference, titles: tuple[str, str], top: int =
     blocks.append(Prose(found.sentence))
     blocks += _item_table(found, top)
     blocks += _head_table(found, top)
+    blocks += patched.blocks() if patched is not None else []
     blocks += [Prose(each) for each in found.left_out]
     return Page(say("both"), tuple(blocks))
 

@@ -9,6 +9,7 @@ from regard.inspection.record.record import Record
 from regard.inspection.views.comparison import RecordDifference, comparison_of, has_head
 from regard.inspection.views.comparison_page import comparison_page, difference_table, titles_of
 from regard.inspection.views.page_data import Chosen, page_data
+from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import stories
 from regard.page import Page, as_live_html
 from regard.page.messages import say
@@ -22,6 +23,7 @@ def live_comparison(
     first: Chosen,
     *,
     still: Page | None,
+    patched: Patched | None = None,
     language: str,
     progress: Callable[[int, int], None],
 ) -> str:
@@ -30,7 +32,7 @@ def live_comparison(
     Args:
         records, titles: both, and the name of each.
         first: what is shown first, of the first record.
-        still, language, progress: as in `live_page`.
+        still, patched, language, progress: as in `live_page`.
 
     Raises:
         ArgumentError: `titles` aren't two, or the records can't be compared.
@@ -40,8 +42,9 @@ def live_comparison(
     found = comparison_of(*records, layer=layer, head=head, query=query)
     chosen = _chosen_of_both(found, layer, head)
     data, arrays = page_data(found.records, names, *chosen, progress=progress)
-    still = _still_of_both(found, names, layer, head) if still is None else still
-    return as_live_html(still, data | {"against": _comparison_data(found)}, arrays, language=language)
+    still = _still_of_both(found, names, layer, head, patched) if still is None else still
+    against = _comparison_data(found) | ({} if patched is None else {"patched": patched.data()})
+    return as_live_html(still, data | {"against": against}, arrays, language=language)
 
 
 def _chosen_of_both(found: RecordDifference, layer: int | None, head: int | None) -> Iterator[Chosen]:
@@ -51,11 +54,13 @@ def _chosen_of_both(found: RecordDifference, layer: int | None, head: int | None
         yield Chosen(layer, head, query) if has_head(record, layer, head) else Chosen(query=query)
 
 
-def _still_of_both(found: RecordDifference, names: tuple[str, str], layer: int | None, head: int | None) -> Page:
+def _still_of_both(
+    found: RecordDifference, names: tuple[str, str], layer: int | None, head: int | None, patched: Patched | None
+) -> Page:
     """What can be read without a script: what differs, and the story of each."""
     table = Page("", tuple(difference_table(found, layer, head)))
     both = stories(found.records, [f"{letter}: {name}" for letter, name in zip("AB", names, strict=True)])
-    return Page.of(say("both"), comparison_page(found, names), table, both)
+    return Page.of(say("both"), comparison_page(found, names, patched=patched), table, both)
 
 
 def _comparison_data(found: RecordDifference) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record.record import Record
 from regard.inspection.views.page_data import Chosen, page_data
+from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import stories
 from regard.page import Page, as_live_html
 
@@ -18,6 +19,7 @@ def live_page(
     titles: Sequence[str] = (),
     *,
     against: Record | None = None,
+    patched: Patched | None = None,
     still: Page | None = None,
     language: str = "en",
     layer: int | None = None,
@@ -32,6 +34,7 @@ def live_page(
         titles: the name of each; by default its model.
         against: a record to compare with the one in `records`, such as that of another model, of another input, or of
             the same model after training; both are shown at a time, with what differs. `titles` then are two.
+        patched: with `against`, what patches from the first record's input into that of the other do.
         still: the title, and what can be read without a script; by default the stories of the records.
         language: the language that the page begins in, "en" or "zh-Hans".
         layer, head, query: what is shown first, from 1, as in `story_of`.
@@ -60,7 +63,9 @@ def live_page(
         from regard.inspection.views.live_comparison import live_comparison
 
         first = Chosen(layer, head, query)
-        return live_comparison((records[0], against), titles, first, still=still, language=language, progress=progress)
+        return live_comparison(
+            (records[0], against), titles, first, still=still, patched=patched, language=language, progress=progress
+        )
     titles = list(titles) or [each.model for each in records]
     if len(titles) != len(records):
         raise ArgumentError(f"`titles` must be {len(records)} names, one for each record, but are {len(titles)}.")

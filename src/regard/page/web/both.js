@@ -10,6 +10,7 @@ import { mapView } from "./map.js";
 import { differenceCells } from "./map_differences.js";
 import { weightCells } from "./map_weights.js";
 import { pairsOf } from "./pairs.js";
+import { patchedPart } from "./patched.js";
 import { sideMark } from "./sides.js";
 import { stepsView } from "./steps.js";
 import { inputNameOf, nounOf, wordsOf } from "./words.js";
@@ -91,6 +92,8 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     difference.point(pair, side);
   }
 
+  const patched = patchedPart(pairs.against);
+  if (patched) page.querySelector(".columns").append(patched.section);
   const table = comparedView(compared, choose, pairs), pictures = headsView(heads, choose, signal, headsOfBoth(pairs));
   return [(next) => {
     view = next;
@@ -122,6 +125,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     differenceTitle.replaceChildren(h("span", { class: "mark" }, "B − A"), ` ${words.differenceMap}`);
     table(view);
     pictures(view);
+    patched?.show(view);
     difference({ ...both[0], both, state });
   }];
 }

@@ -4,6 +4,7 @@ import { button, clipped, h, s, titleOf, token } from "./dom.js";
 import { percent, probability } from "./numbers.js";
 import { nounOf, wordsOf } from "./words.js";
 import { heaviest, orZero, placeAt } from "./view.js";
+import { known, rowOf } from "./weights.js";
 
 // Items outside of a window that its edge names.
 const MOST_FAR = 3;
@@ -16,9 +17,17 @@ export function itemsView(root, choose, peek) {
   const written = h("ol", { class: "chips written", role: "list" });
   const arcs = s("svg", { class: "arcs", "aria-hidden": "true" });
   const box = h("div", { class: "items" }, arcs, list, written);
-  root.append(box);
+  // Whether the weights of all items are drawn, and not those of the chosen one alone.
+  let every = false;
+  const lines = button("lines", "", () => {
+    every = !every;
+    lines.setAttribute("aria-pressed", String(every));
+    redraw();
+  }, { "aria-pressed": "false" });
+  const buttons = h("p", { class: "buttons lines-button" }, lines);
+  root.append(box, buttons);
   let drawn = null, fitted = null, width = null;
-  const redraw = () => drawn && drawArcs(drawn);
+  const redraw = () => drawn && (every && drawn.hasRows ? drawAllArcs : drawArcs)(drawn);
   new ResizeObserver(() => {
     if (drawn && width !== box.clientWidth) fit();
     redraw();
@@ -57,7 +66,11 @@ export function itemsView(root, choose, peek) {
     // The same items are as wide whichever is chosen.
     if (fitted !== data || width !== box.clientWidth) fit();
     fitted = data;
-    drawn = { box, arcs, view, chips, from: pair || selected === null ? "answer" : selected };
+    // All rows of a window would hide each other.
+    const hasRows = !pair && !view.pooled && !isLong(data) && known(view.layer, view.head) === "all";
+    drawn = { box, arcs, view, chips, hasRows, from: pair || selected === null ? "answer" : selected };
+    buttons.hidden = !hasRows || data.items.length < 3;
+    lines.textContent = wordsOf(state.lang).allLines;
     redraw();
   };
 
@@ -143,6 +156,27 @@ function drawArcs({ box, arcs, view, chips, from }) {
     if (chips.get(key).className !== "far") numbers.push(s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
   }
   arcs.append(...numbers);
+}
+
+// Of each item the weights that it gives, in one picture: without numbers, and as dark as they are large.
+function drawAllArcs({ box, arcs, view, chips }) {
+  arcs.replaceChildren();
+  const area = box.getBoundingClientRect(), lines = box.classList.contains("lines");
+  if (!area.width) return;
+  arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
+  const found = [];
+  for (const query of chips.keys()) {
+    if (typeof query !== "number") continue;
+    const weights = rowOf(view.layer, view.head, query);
+    for (const key of heaviest(weights, [...chips.keys()].filter((each) => each !== query && typeof each === "number"))) {
+      found.push({ query, key, weight: weights[key] });
+    }
+  }
+  for (const { query, key, weight } of found.sort((a, b) => a.weight - b.weight)) {
+    const ends = [at(chips.get(query), area), at(chips.get(key), area)];
+    const path = Math.abs(ends[0].top - ends[1].top) < 4 ? arcAbove(...ends, lines ? area.width : null) : arcAcross(...ends);
+    arcs.append(s("path", { d: path.line, "data-key": key, "data-query": query, "stroke-width": 1 + 5 * weight, "stroke-opacity": 0.1 + 0.6 * weight }));
+  }
 }
 
 function at(element, area) {

@@ -1,0 +1,113 @@
+"""Patching and noise floors are drawn as they were measured: in a terminal, on the page of one record, and of two."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from page.live_records import document
+from regard.inspection import comparison_of, live_page, see, story_of
+from regard.inspection.explain.patched_cases import patch_cases
+from regard.inspection.views.comparison_page import comparison_page
+from regard.inspection.views.patched import patched_of
+from regard.inspection.views.story import story
+from regard.page import as_text
+from regard.tasks import load
+from regard.tasks.recording import case_of
+
+A, B = ["I", "saw", "a", "saw", "."], ["I", "saw", "you", "saw", "."]
+SHARES = """() => [...document.querySelectorAll(".shares")].map((table) => [...table.querySelectorAll("tbody tr")]
+  .map((row) => [...row.querySelectorAll("td")].map((each) => each.textContent)))"""
+
+
+@pytest.fixture(scope="module")
+def cases():
+    model = load("english-pos")
+    return case_of(model, A), case_of(model, B)
+
+
+@pytest.fixture(scope="module")
+def records(cases):
+    return tuple(see(each) for each in cases)
+
+
+def written(shares: torch.Tensor) -> list[list[str]]:
+    return [[f"{round(100 * each) + 0}%" for each in row] for row in shares.tolist()]
+
+
+def test_the_page_has_the_shares_of_the_patches(live, cases, records):
+    found = comparison_of(*records, query=4)
+    patched = patched_of(found, *cases)
+    assert (patched.name, patched.noun, patched.items[3]) == ("saw (4)", "word", "saw (4)")
+    own = patch_cases(*cases, place=3)
+    page = live(live_page(records[0], ("A", "B"), against=records[1], patched=patched, query=4))
+    # The last layer stands above the first.
+    heads, positions = page.evaluate(SHARES)
+    assert heads == [[each.replace("-", "−") for each in row] for row in written(own.head_shares)[::-1]]
+    assert positions == [[each.replace("-", "−") for each in row] for row in written(own.position_shares)[::-1]]
+    assert "for saw (4) to that of A" in page.inner_text(".patched-part")
+    text = as_text(comparison_page(found, ("A", "B"), patched=patched), width=100)
+    for row in (*written(own.head_shares), *written(own.position_shares.T)):
+        assert any(line.split()[-len(row) :] == row for line in text.splitlines())
+
+
+def test_there_is_nothing_to_patch(cases, records):
+    model = load("english-pos")
+    found = comparison_of(*records, query=4)
+    other = case_of(model, A)
+    assert patched_of(found, cases[0], other) is None
+    longer = case_of(load("english-pos"), [*A, "!"])
+    assert patched_of(comparison_of(records[0], see(longer), query=4), cases[0], longer) is None
+    # Of nearly the same answers every share would be large.
+    assert patched_of(comparison_of(*records, query=1), *cases) is None
+
+
+def test_without_patches_there_is_no_part(live, records):
+    page = live(live_page(records[0], ("A", "B"), against=records[1]))
+    assert page.locator(".patched-part").count() == 0
+
+
+def test_effects_below_the_floor_are_noise_everywhere(live, cases):
+    record = see(cases[0], noise=19)
+    told = story_of(record, query=4)
+    marked = [each.above_noise is False for each in told.hidden]
+    assert set(marked) == {False, True}
+    assert told.hidden[told.mattered].above_noise
+    rows = next(each for each in story(record, query=4).blocks if hasattr(each, "rows")).rows
+    assert [each.written.endswith(" (noise)") for each in rows] == marked
+    text = as_text(story(record, query=4))
+    assert "more than 1 in 20 changes as large" in " ".join(text.split())
+    page = live(document(record, query=4))
+    assert page.inner_text(".sentence") == told.sentence
+    drawn = page.locator(".compared tbody tr td:nth-of-type(2)")
+    assert [each.endswith(" (noise)") for each in drawn.all_inner_texts()] == marked
+    pale = drawn.evaluate_all('(all) => all.map((each) => getComputedStyle(each.querySelector(".bar")).opacity)')
+    assert [float(each) < 1 for each in pale] == marked
+    tiles = page.locator(".tile.noise").count()
+    assert tiles == sum(each.outcome.above_noise is False for each in told.removed)
+
+
+def test_if_all_is_noise_the_sentence_says_so(live, cases):
+    record = see(cases[0])
+    outcomes = record.outcomes
+    hidden = tuple(tuple(each._replace(noise_floor=1.0) for each in row) for row in outcomes.hidden)
+    record = replace(record, outcomes=replace(outcomes, hidden=hidden))
+    sentence = story_of(record, query=4).sentence
+    assert sentence.endswith("but hiding any one word can't be told from noise.")
+    assert live(document(record, query=4)).inner_text(".sentence") == sentence
+
+
+def test_all_lines_are_those_of_every_row(live, records):
+    page = live(document(records[0], query=4))
+    own = page.locator(".arcs path").count()
+    page.get_by_role("button", name="all lines").click()
+    weights = records[0].layers[-1].weights().double().mean(0)
+    pairs = {(query, key) for query in range(5) for key in range(5) if query != key and weights[query, key] >= 0.02}
+    drawn = page.locator(".arcs path").evaluate_all("(all) => all.map((e) => [+e.dataset.query, +e.dataset.key])")
+    assert {tuple(each) for each in drawn} == pairs
+    assert len(drawn) == len(pairs) > own
+    widths = page.locator(".arcs path").evaluate_all("(all) => all.map((e) => +e.getAttribute('stroke-width'))")
+    expected = [1 + 5 * float(weights[query, key]) for query, key in drawn]
+    assert widths == pytest.approx(expected, abs=1e-4)
+    page.get_by_role("button", name="all lines").click()
+    assert page.locator(".arcs path").count() == own
