@@ -7,7 +7,7 @@ is told by the signature of its `forward`; several guesses are tried, the riches
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,36 +15,72 @@ from transformers import AutoModel, PreTrainedConfig
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-__all__ = ["NotBuilt", "families", "first_run", "inputs_for", "random_model"]
+__all__ = ["NotBuilt", "NotRun", "attention_modules", "families", "running"]
 
-VOCABULARY, WIDTH, HEADS, HEAD_SIZE = 128, 64, 4, 16
+VOCABULARY = 128
 FIRST_SPECIAL = 100  # tokens from here on may mean an image or a sound
-MOST_PARAMETERS = 30_000_000
+MOST_PARAMETERS = 60_000_000
 BATCH, LENGTH, TARGET_LENGTH = 2, 12, 7
 
-# The value of a number by the name of its field: the first pattern that is found counts. A number never grows.
-SMALL = (
-    (r"(kv|key_value)_heads|num_kv|multi_query_group_num", 2),
-    (r"heads?$|attention_heads|n_head", HEADS),
-    (r"head_dim|head_size|^d_kv$|kv_channels|d_head|^qk_|^v_head", HEAD_SIZE),
-    (r"experts_per_tok|top_?k|moe_k|selected_experts", 2),
-    (r"n_group|topk_group", 1),
-    (r"expert_capacity", VOCABULARY),
-    (r"num_.*experts|^n_.*experts|^num_experts|moe_num_experts", 4),
-    (r"rank$", 32),
-    (r"layers?$|depth$|^n_blocks?|num_blocks|encoder_layers|decoder_layers|num_stack", None),
-    (r"max_.*position|max_seq|n_positions|^n_ctx$|context_length|max_length", 256),
-    (r"max_source_positions", 50),
-    (r"num_queries|num_latents|num_object_queries|query_length|num_query", 8),
-    (r"image_size|img_size|patch_size|kernel_size|stride|window_size|chunk_size|block_size|group_size", None),
-    (r"(size|dim|dims|width|channels|embd|filters|inner|d_model|d_ff|hidden|rnn|units|features)$", WIDTH),
-    (r"^(d_|n_inner|hidden_|intermediate|ffn|dim)", WIDTH),
+
+
+class Sizes(NamedTuple):
+    """How large a model is at most."""
+
+    layers: int
+    width: int
+    heads: int
+    head_size: int
+
+
+UNBOUNDED = 1 << 30
+SIZES = (
+    Sizes(2, 64, 4, 16),
+    Sizes(8, 64, 4, 16),  # for models of which only every fourth or eighth layer attends
+    Sizes(2, 256, 2, 128),  # for rotations that have a fixed number of features
+    Sizes(2, *3 * [UNBOUNDED]),  # for convolutions whose sizes depend on each other
 )
-LAYERS = r"layers?$|depth$|^n_blocks?|num_blocks|encoder_layers|decoder_layers|num_stack"
+"""What is tried, in this order, until a model runs."""
+
+LAYERS = r"layers?$|depth$|^n_blocks?|num_blocks|num_stack"
+# What stays, whatever else of the name fits.
+KEPT = r"patch_size|kernel_size|stride|window_size|chunk_size|block_size|group_size|lora|_groups$|num_channels|in_chan"
+
+
+def _size_of(name: str, sizes: Sizes, is_alike: bool) -> int | None:
+    """The largest value of a number by the name of its field: the first pattern that is found counts.
+
+    Args:
+        name: the field.
+        sizes: how large the model is at most.
+        is_alike: whether the model has as many heads of keys as of queries.
+    """
+    small = (
+        (KEPT, None),
+        (r"mamba.*heads", 2 * min(sizes.width // sizes.head_size, 64)),
+        (r"(kv|key_value)_heads|num_kv|multi_query_group_num", sizes.heads // (1 if is_alike else 2)),
+        (r"heads?$|attention_heads|n_head", sizes.heads),
+        (r"head_dim|head_size|^d_kv$|kv_channels|d_head|^qk_|^v_head|rotary_dim|attention_key|attention_value", sizes.head_size),
+        (r"n_group|topk_group", 1),
+        (r"experts_per_tok|top_?k|moe_k|selected_experts", 2),
+        (r"num_.*experts|^n_.*experts", 4),
+        (r"rank$", 32),
+        (LAYERS, sizes.layers),
+        (r"max_source_positions", 50),
+        (r"max_.*position|max_seq|n_positions|^n_ctx$|context_length|max_length", 256),
+        (r"num_queries|num_latents|num_object_queries|query_length|num_query", 8),
+        (r"(size|dim|dims|width|channels|embd|filters|inner|d_model|d_ff|hidden|rnn|units|features)$", sizes.width),
+        (r"^(d_|n_inner|hidden_|intermediate|ffn|dim)", sizes.width),
+    )
+    return next((most for pattern, most in small if re.search(pattern, name)), None)
 
 
 class NotBuilt(Exception):
     """No small model of the family can be made; the message says why."""
+
+
+class NotRun(Exception):
+    """No inputs are known with which a model runs; the message says why."""
 
 
 def families() -> list[str]:
@@ -74,18 +110,18 @@ def _class_for(family: str) -> Any:
     return None
 
 
-def small_config(family: str, layers: int, own: dict[str, Any]) -> Any:
+def small_config(family: str, sizes: Sizes, own: dict[str, Any]) -> Any:
     """The configuration of a family, made small.
 
     Args:
         family: the type of the model.
-        layers: how many layers there are at most.
+        sizes: how large it is at most.
         own: what is set besides, by the names of fields; a dict in place of a configuration goes into that one.
     """
-    return _small(CONFIG_MAPPING[family](), layers, own)
+    return _small(CONFIG_MAPPING[family](), sizes, own)
 
 
-def _small(config: Any, layers: int, own: dict[str, Any]) -> Any:
+def _small(config: Any, sizes: Sizes, own: dict[str, Any]) -> Any:
     kind = type(config)
     accepted = inspect.signature(kind.__init__).parameters
     values: dict[str, Any] = {}
@@ -94,97 +130,114 @@ def _small(config: Any, layers: int, own: dict[str, Any]) -> Any:
         if name.startswith("_") or name not in accepted and name not in getattr(kind, "sub_configs", {}):
             continue
         if isinstance(value, PreTrainedConfig):
-            values[name] = _small(value, layers, own.get(name, {}))
+            values[name] = _small(value, sizes, own.get(name, {}))
         elif re.search(r"token_id$|token_index$|_id$", name) and isinstance(value, int):
             if value >= FIRST_SPECIAL:
                 special += 1
             values[name] = value if value < FIRST_SPECIAL else special
-        elif (smaller := _smaller(name, value, config, layers)) is not None and smaller != value:
+        elif (smaller := _smaller(name, value, config, sizes)) is not None and smaller != value:
             values[name] = smaller
+        elif isinstance(value, int | float | str) and getattr(accepted.get(name), "default", None) not in (None, value):
+            # The configuration around this one has defaults of its own for it.
+            values[name] = value
     values |= {name: value for name, value in own.items() if not isinstance(values.get(name), PreTrainedConfig)}
     return kind(**values)
 
 
-def _smaller(name: str, value: Any, config: Any, layers: int) -> Any:
+def _smaller(name: str, value: Any, config: Any, sizes: Sizes) -> Any:
     """The value of a field in a small model; None if it stays."""
+    if name == "head_dim" and value is None and sizes.head_size < sizes.width:
+        return sizes.head_size
     if isinstance(value, dict):
-        return _small_rotation(value)
+        return _small_rotation(value, sizes)
     if isinstance(value, list | tuple):
         if not value or not all(isinstance(each, int) and not isinstance(each, bool) for each in value):
             return None
-        return type(value)(_small_stage(name, number, each) for number, each in enumerate(value))
+        return type(value)(_small_stage(name, number, each, sizes) for number, each in enumerate(value))
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     if "vocab" in name and "size" in name or name in ("num_embeddings", "n_words"):
         return min(value, VOCABULARY)
     if re.search(r"image_size$|img_size$", name):
         patch = getattr(config, "patch_size", 16)
-        return min(value, 4 * (patch if isinstance(patch, int) else 16))
-    if re.search(LAYERS, name):
-        return min(value, layers)
-    found = next((small for pattern, small in SMALL if re.search(pattern, name)), None)
+        patch = patch if isinstance(patch, int) else 16
+        return min(value, patch * max(64 // patch, 2))
+    every = [other for field, other in vars(config).items() if re.search(r"heads?$", field) and "mamba" not in field]
+    found = _size_of(name, sizes, every.count(value) > 1)
     return None if found is None else min(value, found)
 
 
-def _small_stage(name: str, number: int, value: int) -> int:
+def _small_stage(name: str, number: int, value: int, sizes: Sizes) -> int:
     """A number of one stage of a model, from a field that lists them."""
     if re.search(r"depths?$|layers$|blocks$", name):
         return min(value, 2)
+    if sizes.width == UNBOUNDED:
+        return min(value, 64) if re.search(r"image_size|img_size|input_size", name) else value
     if re.search(r"heads", name):
         return min(value, 2 ** min(number, 2))
     if re.search(r"hidden_sizes|dims?$|channels|width|embed", name):
-        return min(value, HEAD_SIZE * 2 ** min(number, 2))
+        return min(value, sizes.head_size * 2 ** min(number, 2))
     if re.search(r"image_size|img_size|input_size", name):
         return min(value, 64)
     return value
 
 
-def _small_rotation(value: dict[str, Any]) -> dict[str, Any] | None:
+def _small_rotation(value: dict[str, Any], sizes: Sizes) -> dict[str, Any] | None:
     """Sections of a rotation that fit heads of a small size."""
     sections = value.get("mrope_section")
-    if not isinstance(sections, list) or not sections:
+    if not isinstance(sections, list) or not sections or sizes.head_size > 2 * sum(sections):
         return None
-    left = HEAD_SIZE // 2
+    left = sizes.head_size // 2
     small = [left // len(sections)] * len(sections)
     small[0] += left - sum(small)
     return {**value, "mrope_section": small}
 
 
-def random_model(family: str, implementation: str, own: dict[str, Any] | None = None) -> nn.Module:
-    """A model whose random weights are large enough that attention isn't uniform.
+def running(family: str, implementation: str, own: dict[str, Any]) -> tuple[nn.Module, dict[str, Any]]:
+    """A model whose random weights are large enough that attention isn't uniform, and inputs with which it runs.
+
+    Args:
+        family: the type of the model.
+        implementation: "eager" or "sdpa".
+        own: what is set besides, by the names of the configuration's fields.
 
     Raises:
-        NotBuilt: there is none; the error says why.
+        NotBuilt: no model of any of `SIZES` can be built.
+        NotRun: one can, but with no inputs that are known it runs.
     """
-    errors = []
-    for layers in (2, 8):
+    unbuilt: list[str] = []
+    unrun: list[str] = []
+    for sizes in SIZES:
         try:
-            config = small_config(family, layers, own or {})
-            kind = _class_for(family)
-            with torch.device("meta"):
-                size = sum(each.numel() for each in kind.from_config(config).parameters())
+            model = _built(family, implementation, sizes, own)
         except Exception as error:
-            errors.append(_line(error))
-            continue
-        if size > MOST_PARAMETERS:
-            errors.append(f"{size:,} parameters")
+            unbuilt.append(_line(error))
             continue
         try:
-            torch.manual_seed(0)
-            model = kind.from_config(small_config(family, layers, own or {}), attn_implementation=implementation)
-        except Exception as error:
-            raise NotBuilt(_line(error)) from error
-        if layers == 2 and "attention" in str(vars(config).get("layer_types", "")) and not attention_modules(model):
-            continue
-        return _drawn(model).eval().float()
-    raise NotBuilt(errors[0] if errors else "no layer of attention")
+            return model, _first_run(model)
+        except NotRun as error:
+            unrun.append(str(error))
+    if unrun:
+        raise NotRun(" | ".join(dict.fromkeys(unrun)))
+    raise NotBuilt(" | ".join(dict.fromkeys(unbuilt)))
+
+
+def _built(family: str, implementation: str, sizes: Sizes, own: dict[str, Any]) -> Any:
+    kind = _class_for(family)
+    with torch.device("meta"):
+        count = sum(each.numel() for each in kind.from_config(small_config(family, sizes, own)).parameters())
+    if count > MOST_PARAMETERS:
+        raise NotBuilt(f"{count:,} parameters")
+    torch.manual_seed(0)
+    model = kind.from_config(small_config(family, sizes, own), attn_implementation=implementation)
+    return _drawn(model).eval().float()
 
 
 def _drawn(model: nn.Module) -> nn.Module:
     with torch.no_grad():
         for each in model.parameters():
-            if each.ndim > 1 and each.is_floating_point():
-                each.normal_(std=max(each[0].numel(), 1) ** -0.5)
+            if each.ndim > 1 and each.numel() and each.is_floating_point():
+                each.normal_(std=each[0].numel() ** -0.5)
     return model
 
 
@@ -213,16 +266,16 @@ def inputs_for(model: Any) -> Iterator[dict[str, Any]]:
             yield words | picture | decoded
     for each in (*seen, *heard):
         yield each | decoded
-        if words and each in heard:
-            yield words | each | decoded
-    if "image_grid_thw" in taken:
-        yield from _packed_pictures(config, words)
+    for each in heard if words else ():
+        yield words | each | decoded
+    if {"image_grid_thw", "grid_thw"} & set(taken):
+        yield from _packed_pictures(taken, config, words)
     yield words | decoded
     if "inputs_embeds" in taken:
         for width in _numbers(config, "hidden_size", "d_model"):
             yield {"inputs_embeds": torch.randn(BATCH, LENGTH, width)} | decoded
     for width in _numbers(config, "hidden_size", "d_model", "embed_dim"):
-        for name in {main, "hidden_states"} & set(taken):
+        for name in {*([main] if isinstance(main, str) else main), "hidden_states"} & set(taken):
             yield {name: torch.randn(BATCH, LENGTH, width)}
     if "past_values" in taken:
         yield from _series(taken, config)
@@ -254,18 +307,21 @@ def _pictures(taken: Any, config: Any) -> Iterator[dict[str, Any]]:
         yield {name: torch.randn(BATCH, *shape)}
 
 
-def _packed_pictures(config: Any, words: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _packed_pictures(taken: Any, config: Any, words: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Pictures as rows of patches with the sizes of their grids, and one token for each square of merged patches."""
     vision = getattr(config, "vision_config", config)
     patch, times = getattr(vision, "patch_size", 14), getattr(vision, "temporal_patch_size", 1)
     channels = getattr(vision, "in_channels", getattr(vision, "num_channels", 3))
     merged = getattr(vision, "spatial_merge_size", 2) ** 2
     token = getattr(config, "image_token_id", None)
+    rows, grid = torch.randn(16, channels * times * patch**2), torch.tensor([[1, 4, 4]])
+    if "grid_thw" in taken:
+        name = next((each for each in ("hidden_states", "pixel_values") if each in taken), "")
+        yield {name: rows, "grid_thw": grid}
     if token is None or not words:
         return
     ids = torch.cat([words["input_ids"][:1, :4], torch.full((1, 16 // merged), token), words["input_ids"][:1, :4]], 1)
-    rows = torch.randn(16, channels * times * patch**2)
-    given = {"input_ids": ids, "pixel_values": rows, "image_grid_thw": torch.tensor([[1, 4, 4]])}
+    given = {"input_ids": ids, "pixel_values": rows, "image_grid_thw": grid}
     yield given | {"mm_token_type_ids": (ids == token).int()}
     yield given
 
@@ -304,21 +360,15 @@ def _series(taken: Any, config: Any) -> Iterator[dict[str, Any]]:
     yield {"past_values": [torch.randn(past) for _ in range(BATCH)], "freq": [0] * BATCH}
 
 
-def first_run(model: Any, guesses: Iterator[dict[str, Any]], own: dict[str, Any] | None = None) -> dict[str, Any]:
+def _first_run(model: Any) -> dict[str, Any]:
     """The first inputs with which the model runs.
 
     A model that counts other tokens for a picture than it was given says how many there are; it gets those.
-
-    Raises:
-        NotBuilt: none of them fits; the error is that of the last one.
     """
     errors: list[str] = []
-    for guess in ([own] if own else guesses):
-        for given in (guess, None):
-            if given is None:
-                given = _with_image_tokens(model, guess, errors[-1])
-                if given is None:
-                    break
+    for guess in inputs_for(model):
+        given: dict[str, Any] | None = guess
+        while given is not None:
             try:
                 with torch.no_grad():
                     torch.manual_seed(0)
@@ -326,7 +376,8 @@ def first_run(model: Any, guesses: Iterator[dict[str, Any]], own: dict[str, Any]
                 return given
             except Exception as error:
                 errors.append(_line(error))
-    raise NotBuilt(" | ".join(dict.fromkeys(errors)) or "no inputs are known")
+            given = _with_image_tokens(model, guess, errors[-1]) if given is guess else None
+    raise NotRun(" | ".join(dict.fromkeys(errors)) or "no inputs are known")
 
 
 def _with_image_tokens(model: Any, given: dict[str, Any], error: str) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, RecordWarning
+from regard.inspection.capture.attention_modules import AttentionModules
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.encoder_padding import padding_as_outside
 from regard.inspection.capture.interception import Interception
@@ -58,7 +59,8 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     Warns:
         NothingSeen: the block ended without an error, and no call was seen.
         PartlySeen: some attention was seen, but other attention only up to its weights, or it is approximated, runs
-            inside of `torch.vmap`, or is of tensors that can't be recorded, such as those of float8.
+            inside of `torch.vmap`, or is of tensors that can't be recorded, such as those of float8; or no weights were
+            recognised in a module whose class is called attention.
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
@@ -84,7 +86,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"`model` must be a torch.nn.Module, but is {type(model).__name__}.")
     check_count("rows", rows, "a number of queries", least=0)
-    seen, names = Seen(), ModuleNames(model)
+    seen, names, attention = Seen(), ModuleNames(model), AttentionModules(model)
     change = Changes(names, changes) if changes else None
     unrecorded: dict[str, str] = {}
 
@@ -102,11 +104,18 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         seen.layers.append(layer)
 
     interception = Interception(add, names.current, change)
-    with padding_as_outside(model), interception:
+    with padding_as_outside(model), attention.followed(), interception:
         yield seen
     seen.check()
     unrecorded |= interception.unrecorded
-    said = _missed(interception.missed), _unrecorded(unrecorded), _approximated(names.approximations)
+    told = [*interception.missed, *unrecorded, *names.approximations]
+    unrecognised = {name: attention.classes[name] for name in attention.unseen([*seen.names, *told])}
+    said = (
+        _missed(interception.missed),
+        _unrecorded(unrecorded),
+        _approximated(names.approximations),
+        _unrecognised(unrecognised, _outside(model)),
+    )
     missed = " ".join(filter(None, said))
     if not seen.layers:
         seen.nothing = missed or _found_instead(model, interception.calls)
@@ -208,6 +217,26 @@ def _approximated(modules: Mapping[str, str]) -> str:
     )
 
 
+def _unrecognised(modules: Mapping[str, str], outside: str) -> str:
+    """That nothing was recognised in some modules that are called attention, as sentences; "" if there are none."""
+    if not modules:
+        return ""
+    kinds = ", ".join(dict.fromkeys(modules.values()))
+    return f"No attention was seen in {_named(list(modules))} ({kinds}). " + (
+        outside
+        or "Either it has no weight for each pair of vectors, as linear attention and gates have none, or it computes "
+        "its weights in a way that isn't recognised. It isn't in the record."
+    )
+
+
+def _outside(model: nn.Module) -> str:
+    """That the model calls a kernel outside of PyTorch, as a sentence; "" if it doesn't say so."""
+    implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
+    if isinstance(implementation, str) and "flash" in implementation:
+        return f"The model calls {implementation!r}, a kernel outside of PyTorch. Load it with attn_implementation='sdpa'."
+    return ""
+
+
 def _named(modules: list[str]) -> str:
     return ", ".join(each or "the model itself" for each in modules[:6]) + (" and others" if len(modules) > 6 else "")
 
@@ -220,12 +249,8 @@ def _found_instead(model: nn.Module, calls: int) -> str:
         return "No attention was seen: the model was compiled by torch.jit, whose calls can't be intercepted."
     if not calls:
         return "No attention was seen: PyTorch wasn't called in this thread. Run the model inside of the block."
-    implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
-    if isinstance(implementation, str) and "flash" in implementation:
-        return (
-            f"No attention was seen: the model calls {implementation!r}, a kernel outside of PyTorch. Load it with "
-            "attn_implementation='sdpa'."
-        )
+    if outside := _outside(model):
+        return f"No attention was seen: {outside[0].lower()}{outside[1:]}"
     return (
         f"No attention was seen in {calls:,} calls of PyTorch's functions. The model is built of {named}. Weights are "
         "recognised where they are multiplied by values after a softmax, relu or sigmoid over the last axis."
