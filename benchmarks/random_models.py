@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
+import transformers
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedConfig
 from transformers.models.auto import modeling_auto
@@ -21,7 +22,6 @@ VOCABULARY = 128
 FIRST_SPECIAL = 100  # tokens from here on may mean an image or a sound
 MOST_PARAMETERS = 60_000_000
 BATCH, LENGTH, TARGET_LENGTH = 2, 12, 7
-
 
 
 class Sizes(NamedTuple):
@@ -60,7 +60,10 @@ def _size_of(name: str, sizes: Sizes, is_alike: bool) -> int | None:
         (r"mamba.*heads", 2 * min(sizes.width // sizes.head_size, 64)),
         (r"(kv|key_value)_heads|num_kv|multi_query_group_num", sizes.heads // (1 if is_alike else 2)),
         (r"heads?$|attention_heads|n_head", sizes.heads),
-        (r"head_dim|head_size|^d_kv$|kv_channels|d_head|^qk_|^v_head|rotary_dim|attention_key|attention_value", sizes.head_size),
+        (
+            r"head_dim|head_size|^d_kv$|kv_channels|d_head|^qk_|^v_head|rotary_dim|attention_key|attention_value",
+            sizes.head_size,
+        ),
         (r"n_group|topk_group", 1),
         (r"experts_per_tok|top_?k|moe_k|selected_experts", 2),
         (r"num_.*experts|^n_.*experts", 4),
@@ -91,23 +94,15 @@ def families() -> list[str]:
 
 def _class_for(family: str) -> Any:
     """The auto class that builds a family: `AutoModel`, or else the first of those with a head."""
-    import transformers
-
     if family in modeling_auto.MODEL_MAPPING_NAMES:
         return AutoModel
-    for name in sorted(vars(modeling_auto)):
-        if name.startswith("MODEL_FOR_") and name.endswith("_MAPPING_NAMES"):
-            if family in getattr(modeling_auto, name):
-                mapping = getattr(modeling_auto, name.removesuffix("_NAMES"))
-                return next(
-                    (
-                        each
-                        for each in vars(transformers.models.auto).values()
-                        if getattr(each, "_model_mapping", None) is mapping
-                    ),
-                    None,
-                )
-    return None
+    held = (name for name in sorted(vars(modeling_auto)) if re.fullmatch(r"MODEL_FOR_.*_MAPPING_NAMES", name))
+    name = next((name for name in held if family in getattr(modeling_auto, name)), None)
+    if name is None:
+        return None
+    mapping = getattr(modeling_auto, name.removesuffix("_NAMES"))
+    classes = vars(transformers.models.auto).values()
+    return next((each for each in classes if getattr(each, "_model_mapping", None) is mapping), None)
 
 
 def small_config(family: str, sizes: Sizes, own: dict[str, Any]) -> Any:
@@ -127,7 +122,7 @@ def _small(config: Any, sizes: Sizes, own: dict[str, Any]) -> Any:
     values: dict[str, Any] = {}
     special = FIRST_SPECIAL
     for name, value in vars(config).items():
-        if name.startswith("_") or name not in accepted and name not in getattr(kind, "sub_configs", {}):
+        if name.startswith("_") or (name not in accepted and name not in getattr(kind, "sub_configs", {})):
             continue
         if isinstance(value, PreTrainedConfig):
             values[name] = _small(value, sizes, own.get(name, {}))
@@ -156,7 +151,7 @@ def _smaller(name: str, value: Any, config: Any, sizes: Sizes) -> Any:
         return type(value)(_small_stage(name, number, each, sizes) for number, each in enumerate(value))
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    if "vocab" in name and "size" in name or name in ("num_embeddings", "n_words"):
+    if ("vocab" in name and "size" in name) or name in ("num_embeddings", "n_words"):
         return min(value, VOCABULARY)
     if re.search(r"image_size$|img_size$", name):
         patch = getattr(config, "patch_size", 16)
@@ -244,7 +239,9 @@ def _drawn(model: nn.Module) -> nn.Module:
 def attention_modules(model: nn.Module) -> list[str]:
     """The innermost modules whose classes are called attention."""
     names = [name for name, each in model.named_modules() if re.search(r"Attention|Attn", type(each).__name__)]
-    outer = {name[:at] for name in names for at in range(len(name)) if name[at] == "."} | ({""} if len(names) > 1 else set())
+    outer = {name[:at] for name in names for at in range(len(name)) if name[at] == "."} | (
+        {""} if len(names) > 1 else set()
+    )
     return [name for name in names if name not in outer]
 
 
@@ -328,7 +325,9 @@ def _packed_pictures(taken: Any, config: Any, words: dict[str, Any]) -> Iterator
 
 def _sounds(taken: Any, config: Any) -> Iterator[dict[str, Any]]:
     if "input_features" in taken:
-        bins = _numbers(config, "num_mel_bins", "feature_size", "input_feat_per_channel", "feature_projection_input_dim")
+        bins = _numbers(
+            config, "num_mel_bins", "feature_size", "input_feat_per_channel", "feature_projection_input_dim"
+        )
         bins += _numbers(config, "input_dim", "mel_bins", "n_mels")
         frames = [2 * each for each in _numbers(config, "max_source_positions")[:1]]
         for size in dict.fromkeys([*bins, 80, 128]):

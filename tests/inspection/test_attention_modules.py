@@ -77,8 +77,9 @@ def test_a_kernel_outside_of_pytorch_is_the_reason():
     model.config = type("Config", (), {"_attn_implementation": "flash_attention_2"})()
     _, ((category, said),) = run(model)
     assert category is NothingSeen
-    assert said.endswith("The model calls 'flash_attention_2', a kernel outside of PyTorch. "
-                         "Load it with attn_implementation='sdpa'.")
+    assert said.endswith(
+        "The model calls 'flash_attention_2', a kernel outside of PyTorch. Load it with attn_implementation='sdpa'."
+    )
 
 
 class AttentionGate(nn.Module):

@@ -13,6 +13,7 @@ from regard.errors import ArgumentError, RecordWarning
 from regard.inspection.capture.attention_modules import AttentionModules
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.encoder_padding import padding_as_outside
+from regard.inspection.capture.growing_keys import GrowingKeys
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.intervene import Changes
 from regard.inspection.capture.module_names import ModuleNames
@@ -89,6 +90,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
     seen, names, attention = Seen(), ModuleNames(model), AttentionModules(model)
     change = Changes(names, changes) if changes else None
     unrecorded: dict[str, str] = {}
+    growing = GrowingKeys()
 
     def add(call: AttentionCall, result: Any) -> None:
         name = names.current()
@@ -97,7 +99,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         if why := call.why_unrecorded:
             unrecorded[name] = why
             return
-        layer = _layer(name, call, result, rows)
+        layer = _layer(name, call, result, rows, growing)
         if change is not None and change.applied:
             layer.notes.append(f"Changed: {'; '.join(map(str, change.applied))}.")
             layer.removed = not all(is_expressed_by_parts(each, call) for each in change.applied)
@@ -139,7 +141,7 @@ def intervene(model: nn.Module, *changes: Change, rows: int = _ROWS) -> Abstract
     return watch(model, rows=rows, changes=changes)
 
 
-def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
+def _layer(name: str, call: AttentionCall, result: Any, rows: int, growing: GrowingKeys) -> SeenLayer:
     """A record of a call. Queries, keys and values are copied, because models change tensors in place; the tensors of
     parts aren't, because layers share them.
     """
@@ -147,7 +149,12 @@ def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
     # Copies of inference tensors that are made outside of inference mode are normal ones.
     with torch.inference_mode(False), torch.no_grad():
         which = torch.linspace(0, max(count - 1, 0), min(rows, count), device=call.query.device).long()
-        query, key, value = _copied_together(call.query, call.key, call.value)
+        shared = growing.continued(name, call.key.detach(), call.value.detach())
+        if shared is None:
+            query, key, value = _copied_together(call.query, call.key, call.value)
+            growing.begin(name, key, value)
+        else:
+            query, (key, value) = _copied(call.query), shared
         parts = call.parts
         return SeenLayer(
             name,
@@ -233,7 +240,9 @@ def _outside(model: nn.Module) -> str:
     """That the model calls a kernel outside of PyTorch, as a sentence; "" if it doesn't say so."""
     implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
     if isinstance(implementation, str) and "flash" in implementation:
-        return f"The model calls {implementation!r}, a kernel outside of PyTorch. Load it with attn_implementation='sdpa'."
+        return (
+            f"The model calls {implementation!r}, a kernel outside of PyTorch. Load it with attn_implementation='sdpa'."
+        )
     return ""
 
 
