@@ -147,6 +147,37 @@ def test_no_false_alarm_of_a_name(model):
     assert not told
 
 
+class Mixer(nn.Module):
+    """A mixer of vectors of any kind, in an attribute with a name of its own."""
+
+    def __init__(self, name, module):
+        super().__init__()
+        self.name = name
+        self.add_module(name, module)
+
+    def forward(self, x):
+        return self.get_submodule(self.name)(x)
+
+
+class GatedDelta(LinearAttention):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "is_told"),
+    [
+        ("linear_attn", GatedDelta(), True),
+        ("attention", GatedDelta(), True),
+        ("mixer", GatedDelta(), False),
+        ("attention_norm", GatedDelta(), False),
+        ("attention", nn.Linear(WIDTH, WIDTH), False),
+    ],
+)
+def test_an_attribute_may_be_called_attention(name, module, is_told):
+    _, told = run(Layers(FullAttention(), Mixer(name, module)))
+    assert [f"No attention was seen in layers.1.{name} (GatedDelta)" in said for _, said in told] == [True] * is_told
+
+
 def test_what_is_told_already_is_told_once():
     """Weights of unknown scores of three tensors at once."""
 

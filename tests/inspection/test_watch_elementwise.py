@@ -230,7 +230,8 @@ def test_what_was_changed_in_place_is_no_average():
         return spread.sum(-2)
 
     model = Model(Attention(changed)).eval()
-    with watch(model) as seen, torch.no_grad():
+    said = r"^No attention was seen in attn \(Attention\)"
+    with pytest.warns(PartlySeen, match=said), watch(model) as seen, torch.no_grad():
         model(vectors(BATCH, LENGTH, WIDTH))
     assert seen.names == ["usual"]
 

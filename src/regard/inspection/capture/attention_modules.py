@@ -15,12 +15,13 @@ from regard.inspection.capture.interception_disabled import is_interception_disa
 __all__ = ["AttentionModules"]
 
 _ATTENTION = re.compile(r"Attention|Attn|MHSA|MHA")
+_ATTRIBUTE = re.compile(r"(.*_)?(attn|attention)")
 # Parts of attention, and what stands beside it.
 _PART = re.compile(r"Adapter|Bias|Dropout|Embed|Mask|Norm|Output|Proj")
 
 
 class AttentionModules:
-    """The modules of a model whose class is called attention.
+    """The modules of a model that are called attention, by their class or by the attribute that holds them.
 
     Attributes:
         classes: the names of the modules, and of the class of each.
@@ -30,7 +31,7 @@ class AttentionModules:
         self._modules = {
             name: module
             for name, module in model.named_modules()
-            if _is_attention(type(module).__name__) and not isinstance(module, torch.jit.ScriptModule)
+            if _is_attention(name, type(module)) and not isinstance(module, torch.jit.ScriptModule)
         }
         self.classes = {name: type(module).__name__ for name, module in self._modules.items()}
         self._ran: set[str] = set()
@@ -67,8 +68,10 @@ class AttentionModules:
         return bool(around & known) or any(_is_inside(each, name) for each in known)
 
 
-def _is_attention(kind: str) -> bool:
-    return bool(_ATTENTION.search(kind)) and not _PART.search(kind)
+def _is_attention(name: str, kind: type[nn.Module]) -> bool:
+    # A linear map may stand in an attribute that is called so, too.
+    by_attribute = _ATTRIBUTE.fullmatch(name.rpartition(".")[2]) and not kind.__module__.startswith("torch.nn")
+    return bool(_ATTENTION.search(kind.__name__) or by_attribute) and not _PART.search(kind.__name__)
 
 
 def _is_inside(name: str, outer: str) -> bool:

@@ -61,7 +61,7 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
         NothingSeen: the block ended without an error, and no call was seen.
         PartlySeen: some attention was seen, but other attention only up to its weights, or it is approximated, runs
             inside of `torch.vmap`, or is of tensors that can't be recorded, such as those of float8; or no weights were
-            recognised in a module whose class is called attention.
+            recognised in a module that is called attention.
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:

@@ -69,13 +69,14 @@ def _read_packed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Att
     if any(given.get(name) is None for name in ("cu_seqlens_q", "cu_seqlens_k")):
         raise NotImplementedError("without `cu_seqlens_q` and `cu_seqlens_k` it isn't read")
     query, key, value = (given[name].unsqueeze(0).transpose(1, 2) for name in ("q", "k", "v"))
-    starts = [given[name].long() for name in ("cu_seqlens_q", "cu_seqlens_k")]
+    starts = given["cu_seqlens_q"].long(), given["cu_seqlens_k"].long()
+    before, after = _window(given)
     return AttentionCall(
         "flash_attn_varlen_func",
         query,
         key,
         value,
-        {"score": _score(given), "mask": _own_keys(*starts, query.shape[2], key.shape[2], *_window(given))},
+        {"score": _score(given), "mask": _own_keys(*starts, query.shape[2], key.shape[2], before, after)},
         float(given.get("dropout_p", 0.0)),
         returned=lambda outputs: _with_outputs(function(*args, **kwargs), outputs.transpose(1, 2)[0]),
         outputs=lambda result, rows: _outputs(result).unsqueeze(0).transpose(1, 2)[:, :, rows],

@@ -74,7 +74,7 @@ def _stand_in(original: Callable[..., Any], read: Callable[..., AttentionCall]) 
         # By this name, so that a block around the one that sees it sees it, too.
         return handle_torch_function(call, tensors, *args, **kwargs)
 
-    call._regard_reader = functools.partial(read, original)  # pyright: ignore[reportFunctionMemberAccess]
+    call._regard_reader = functools.partial(read, original)  # pyright: ignore[reportAttributeAccessIssue]
     return call
 
 
