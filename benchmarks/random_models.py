@@ -386,11 +386,11 @@ def _with_image_tokens(model: Any, given: dict[str, Any], error: str) -> dict[st
     found = re.search(r"features:? *(\d+)", error)
     if token is None or found is None or "input_ids" not in given:
         return None
-    count, rows = divmod(int(found[1]), BATCH)
+    ids = given["input_ids"]
+    count, rows = divmod(int(found[1]), len(ids))
     if rows or not 0 < count < 2000:
         return None
-    ids = given["input_ids"]
-    return {**given, "input_ids": torch.cat([ids[:, :4], torch.full((BATCH, count), token), ids[:, :4]], 1)}
+    return {**given, "input_ids": torch.cat([ids[:, :4], torch.full((len(ids), count), token), ids[:, :4]], 1)}
 
 
 def _line(error: Exception) -> str:

@@ -91,9 +91,12 @@ def measured(family: str, implementation: str) -> dict[str, Any]:
     handles = [
         model.get_submodule(name).register_forward_pre_hook(lambda *_, name=name: ran.add(name)) for name in present
     ]
-    with torch.no_grad():
-        torch.manual_seed(0)
-        plain = model(**given)
+    try:
+        with torch.no_grad():
+            torch.manual_seed(0)
+            plain = model(**given)
+    except Exception as error:
+        return {"status": "not run", "why": f"not twice: {type(error).__name__}: {error}"[:600]}
     for each in handles:
         each.remove()
     with torch.no_grad(), warnings.catch_warnings(record=True) as told:
@@ -118,7 +121,7 @@ def measured(family: str, implementation: str) -> dict[str, Any]:
     differs = any(each.startswith("RecordDiffers") for each in said)
     if silent or differs or changed:
         status = "missed"
-    elif unseen:
+    elif unseen or (about and seen.layers):
         status = "told"
     else:
         status = "whole" if ran or seen.layers else "without attention"
@@ -165,7 +168,10 @@ def difference(first: list[Any], second: list[Any]) -> float:
 
 
 def own_weights(model: Any, given: dict[str, Any], seen: Any) -> float | None:
-    """How far the nearest matrix of the record is from each that the model gives itself; None if it gives none."""
+    """How far the nearest matrix of the record is from each that the model gives itself; None if it gives none.
+
+    Some models give scores in place of weights, or an average of the heads; these are left out.
+    """
     import torch
 
     try:
@@ -175,7 +181,7 @@ def own_weights(model: Any, given: dict[str, Any], seen: Any) -> float | None:
     except Exception:
         return None
     names = [each for each in output if "attentions" in each] if isinstance(output, dict) else []
-    own = [each for name in names for each in tensors(output[name]) if each.ndim == 4]
+    own = [each for name in names for each in tensors(output[name]) if each.ndim == 4 and are_of_heads(each)]
     recorded = [layer.weights() for layer in seen]
     worst: float | None = None
     for each in own:
@@ -183,6 +189,12 @@ def own_weights(model: Any, given: dict[str, Any], seen: Any) -> float | None:
         nearest = min((difference([each], [other]) for other in alike), default=None)
         worst = worst if nearest is None else max(worst or 0.0, nearest)
     return worst
+
+
+def are_of_heads(table: Any) -> bool:
+    """Whether a table is of weights, which sum to 1 or less, and not an average of the heads."""
+    are_weights = bool((table >= 0).all() and (table.sum(-1) < 1.001).all())
+    return are_weights and (table.shape[1] == 1 or bool((table[:, :1] != table).any()))
 
 
 def work() -> None:

@@ -17,7 +17,7 @@ __all__ = ["AttentionModules"]
 _ATTENTION = re.compile(r"Attention|Attn|MHSA|MHA")
 _ATTRIBUTE = re.compile(r"(.*_)?(attn|attention)")
 # Parts of attention, and what stands beside it.
-_PART = re.compile(r"Adapter|Bias|Dropout|Embed|Mask|Norm|Output|Proj")
+_PART = re.compile(r"Adapter|Bias|Bottleneck|Dropout|Embed|Mask|Norm|Output|Proj")
 
 
 class AttentionModules:

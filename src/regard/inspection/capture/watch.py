@@ -41,11 +41,13 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
     PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
     last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values, as matrices or elementwise
-    with a sum over the keys. So models of Hugging Face and timm are seen, and your own.
+    with a sum over the keys. So models of Hugging Face and timm are seen, and your own. Of functions outside of PyTorch
+    those of flash-attn and xformers are seen, which are led through PyTorch's function protocol inside of the block.
 
-    Nothing is patched, nothing stays after the block, and other threads aren't seen. The queries, keys and values of
-    each call are copied as they were multiplied. Masks and biases are kept as rules, so the memory grows linearly with
-    the length. Inside of the block compiled functions run uncompiled, in all threads.
+    Nothing of PyTorch and of the model is patched, nothing stays after the block, and other threads aren't seen. The
+    queries, keys and values of each call are copied as they were multiplied; calls of a module whose keys begin alike,
+    as in generation, share them. Masks and biases are kept as rules, so the memory grows linearly with the length.
+    Inside of the block compiled functions run uncompiled, in all threads.
 
     Args:
         model: the model; its modules name the layers.
