@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, RecordWarning
@@ -17,9 +17,9 @@ from regard.inspection.capture.growing_keys import GrowingKeys
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.intervene import Changes
 from regard.inspection.capture.module_names import ModuleNames
+from regard.inspection.capture.recorded_call import recorded_call
 from regard.inspection.explain.changes import Change, is_expressed_by_parts
 from regard.inspection.record.seen import Seen
-from regard.inspection.record.seen_layer import SeenLayer
 
 __all__ = ["NothingSeen", "PartlySeen", "intervene", "record_calls", "watch"]
 
@@ -101,7 +101,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         if why := call.why_unrecorded:
             unrecorded[name] = why
             return
-        layer = _layer(name, call, result, rows, growing)
+        layer = recorded_call(name, call, result, rows, growing)
         if change is not None and change.applied:
             layer.notes.append(f"Changed: {'; '.join(map(str, change.applied))}.")
             layer.removed = not all(is_expressed_by_parts(each, call) for each in change.applied)
@@ -141,61 +141,6 @@ def intervene(model: nn.Module, *changes: Change, rows: int = _ROWS) -> Abstract
         ['Changed: remove head 2 of layer 1.']
     """
     return watch(model, rows=rows, changes=changes)
-
-
-def _layer(name: str, call: AttentionCall, result: Any, rows: int, growing: GrowingKeys) -> SeenLayer:
-    """A record of a call. Queries, keys and values are copied, because models change tensors in place; the tensors of
-    parts aren't, because layers share them.
-    """
-    count = call.query.shape[2]
-    # Copies of inference tensors that are made outside of inference mode are normal ones.
-    with torch.inference_mode(False), torch.no_grad():
-        which = torch.linspace(0, max(count - 1, 0), min(rows, count), device=call.query.device).long()
-        shared = growing.continued(name, call.key.detach(), call.value.detach())
-        if shared is None:
-            query, key, value = _copied_together(call.query, call.key, call.value)
-            growing.begin(name, key, value)
-        else:
-            query, (key, value) = _copied(call.query), shared
-        parts = call.parts
-        return SeenLayer(
-            name,
-            call.function,
-            query,
-            key,
-            value,
-            parts.get("score", "scaled_dot"),
-            parts.get("weights", "softmax"),
-            parts.get("mask"),
-            parts.get("position"),
-            call.dropout,
-            which,
-            _copied(call.outputs(result, which)),
-            _copied_projection(call),
-            list(call.notes),
-        )
-
-
-def _copied_projection(call: AttentionCall) -> tuple[Tensor, Tensor | None] | None:
-    if call.projection is None:
-        return None
-    weight, bias = call.projection
-    return _copied(weight), None if bias is None else _copied(bias)
-
-
-def _copied_together(*tensors: Tensor) -> list[Tensor]:
-    """Copies in one block of memory: smaller ones lie scattered in the heap, whose gaps then add half as much again."""
-    first = tensors[0]
-    if any((each.dtype, each.device) != (first.dtype, first.device) for each in tensors):
-        return [_copied(each) for each in tensors]
-    sizes = [each.numel() for each in tensors]
-    block = torch.empty(sum(sizes), dtype=first.dtype, device=first.device)
-    copies = [part.view(each.shape) for part, each in zip(block.split(sizes), tensors, strict=True)]
-    return [copy.copy_(each) for copy, each in zip(copies, tensors, strict=True)]
-
-
-def _copied(tensor: Tensor) -> Tensor:
-    return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
 def _missed(modules: list[str]) -> str:

@@ -4,7 +4,6 @@ The versions differ in the order of their arguments, so these are read by name. 
 weights and that isn't read here keeps the call out of the record.
 """
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention import Causal, Dot, Mask, Window
+from regard.attention import Dot, Mask
 from regard.inspection.capture.by_hand.rules import Distances, interval_rule
 from regard.inspection.capture.call import AttentionCall
+from regard.inspection.capture.outside.call_arguments import given_arguments, window_mask
 from regard.modules.huggingface import SoftCapped
 
-__all__ = ["READERS", "given_arguments"]
+__all__ = ["READERS"]
 
 _READ = {"q", "k", "v", "dropout_p", "softmax_scale", "causal", "window_size", "softcap", "alibi_slopes"}
 _PACKED = {"cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k"}
@@ -39,13 +39,7 @@ def _read(function: Callable[..., Any], *args: Any, **kwargs: Any) -> AttentionC
     given = given_arguments(function, args, kwargs, _READ | _OTHER)
     query, key, value = (given[name].transpose(1, 2) for name in ("q", "k", "v"))
     queries, keys = query.shape[2], key.shape[2]
-    before, after = _window(given)
-    if before is None and after is None:
-        mask: Mask | None = None
-    elif before is None and after == 0:
-        mask = Causal()
-    else:
-        mask = Window(keys + queries if before is None else before, keys + queries if after is None else after)
+    mask = window_mask(*_window(given), queries, keys)
     return AttentionCall(
         "flash_attn_func",
         query,
@@ -93,27 +87,6 @@ READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
     )
     for name, read in (("flash_attn_func", _read), ("flash_attn_varlen_func", _read_packed))
 }
-
-
-def given_arguments(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], known: set[str]
-) -> dict[str, Any]:
-    """The arguments of a call by their names, where they differ from what the function takes without them.
-
-    Raises:
-        NotImplementedError: one of them isn't known, so that nothing can be said of the call.
-    """
-    signature = inspect.signature(function)
-    bound = signature.bind(*args, **kwargs).arguments
-    given = {name: value for name, value in bound.items() if not _is_default(value, signature.parameters[name].default)}
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise NotImplementedError(f"`{unknown[0]}` isn't read")
-    return given
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (not isinstance(value, Tensor) and value == default)
 
 
 def _score(given: Mapping[str, Any]) -> Dot | SoftCapped:

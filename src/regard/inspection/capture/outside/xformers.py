@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.attention import Causal, Dot
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.functions.scaled_dot_product import first_causal, table_parts
-from regard.inspection.capture.outside.flash_attn import given_arguments
+from regard.inspection.capture.outside.call_arguments import given_arguments
 
 __all__ = ["READERS"]
 
