@@ -342,6 +342,17 @@ def test_grouped_queries():
     assert seen.verify()[""] < 1e-6
 
 
+@pytest.mark.parametrize(("key_heads", "value_heads"), [(2, 6), (2, 3), (6, 1)])
+def test_keys_and_values_are_grouped_each_by_itself(key_heads, value_heads):
+    query, key = vectors(BATCH, 6, LENGTH, SIZE), vectors(BATCH, key_heads, LENGTH, SIZE, seed=1)
+    value = vectors(BATCH, value_heads, LENGTH, SIZE, seed=2)
+    with watch(nn.Identity()) as seen:
+        output = functional.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    assert seen.verify()[""] < 1e-6
+    each = [int(head * value_heads / 6) for head in range(6)]
+    torch.testing.assert_close(seen[0].weights() @ value[:, each], output)
+
+
 @pytest.mark.parametrize("queries", [LENGTH, 1])
 def test_a_mask_of_keys_that_all_items_share(queries):
     x = vectors(BATCH, HEADS, LENGTH, SIZE)

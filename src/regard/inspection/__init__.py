@@ -5,6 +5,7 @@ import typing
 from regard import lazy
 
 if typing.TYPE_CHECKING:
+    from regard.inspection.capture.outside.vllm import NotRecorded, watched_backend
     from regard.inspection.capture.watch import NothingSeen, PartlySeen, intervene, watch
     from regard.inspection.cases.case import Case
     from regard.inspection.explain.across_layers import (
@@ -97,6 +98,7 @@ __all__ = [
     "HidePair",
     "JointEffect",
     "LayerRecord",
+    "NotRecorded",
     "NothingSeen",
     "OneByOne",
     "Outcome",
@@ -164,11 +166,13 @@ __all__ = [
     "story_of",
     "value_weighted",
     "watch",
+    "watched_backend",
 ]
 
 lazy.export(
     __name__,
     {
+        "capture.outside.vllm": "NotRecorded watched_backend",
         "capture.watch": "NothingSeen PartlySeen intervene watch",
         "cases.case": "Case",
         "explain.across_layers": "ATTRIBUTIONS Attribution gradient_weighted raw_weights rollout value_weighted",

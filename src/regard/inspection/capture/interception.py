@@ -1,11 +1,12 @@
 """The interception: a mode of PyTorch's function protocol that sees each call of attention and may change its result.
 
-Inside of the block, and in its thread only, each call of a function of PyTorch comes here first. Nothing is patched.
+Inside of the block, and in its thread only, each call of a function of PyTorch comes here first. Nothing of PyTorch and
+of the model is patched.
 """
 
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.functions import FUNCTIONS
 from regard.inspection.capture.interception_disabled import interception_disabled, is_interception_disabled
 from regard.inspection.capture.model_call import ModelCall
+from regard.inspection.capture.outside.redirection import outside_reader, redirected
 
 __all__ = ["Interception"]
 
@@ -62,22 +64,21 @@ class Interception(TorchFunctionMode):
         return self._by_hand.missed
 
     def __enter__(self) -> "Interception":
-        # Compiled functions run as the Python that they were compiled from, which can be intercepted.
-        # Flex attention loads the compiler when it is called.
-        compiles = compiler_is_loaded() or "torch.nn.attention.flex_attention" in sys.modules
-        self._eager: Any = torch.compiler.set_stance("force_eager") if compiles else nullcontext()
-        self._eager.__enter__()
-        try:
-            return super().__enter__()
-        except BaseException:
-            self._eager.__exit__(None, None, None)
-            raise
+        with ExitStack() as around:
+            around.enter_context(redirected())
+            # Compiled functions run as the Python that they were compiled from, which can be intercepted.
+            # Flex attention loads the compiler when it is called.
+            if compiler_is_loaded() or "torch.nn.attention.flex_attention" in sys.modules:
+                around.enter_context(torch.compiler.set_stance("force_eager"))
+            entered = super().__enter__()
+            self._around = around.pop_all()
+        return entered
 
     def __exit__(self, *error: Any) -> None:
         try:
             super().__exit__(*error)
         finally:
-            self._eager.__exit__(*error)
+            self._around.__exit__(*error)
             self._by_hand.clear()
 
     def __torch_function__(
@@ -103,7 +104,7 @@ class Interception(TorchFunctionMode):
             return run()
 
     def _intercepted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: ModelCall) -> Any:
-        read = FUNCTIONS.get(func)
+        read = FUNCTIONS.get(func) or outside_reader(func)
         if read is None:
             return self._by_hand(func, args, kwargs, run)
         # What is only looked at needs no gradient; changed outputs go on and do.

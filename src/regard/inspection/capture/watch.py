@@ -6,18 +6,20 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard.attention.validation import check_count
 from regard.errors import ArgumentError, RecordWarning
+from regard.inspection.capture.attention_modules import AttentionModules
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.encoder_padding import padding_as_outside
+from regard.inspection.capture.growing_keys import GrowingKeys
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.intervene import Changes
 from regard.inspection.capture.module_names import ModuleNames
+from regard.inspection.capture.recorded_call import recorded_call
 from regard.inspection.explain.changes import Change, is_expressed_by_parts
 from regard.inspection.record.seen import Seen
-from regard.inspection.record.seen_layer import SeenLayer
 
 __all__ = ["NothingSeen", "PartlySeen", "intervene", "record_calls", "watch"]
 
@@ -39,11 +41,13 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
     PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
     last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values, as matrices or elementwise
-    with a sum over the keys. So models of Hugging Face and timm are seen, and your own.
+    with a sum over the keys. So models of Hugging Face and timm are seen, and your own. Of functions outside of PyTorch
+    those of flash-attn and xformers are seen, which are led through PyTorch's function protocol inside of the block.
 
-    Nothing is patched, nothing stays after the block, and other threads aren't seen. The queries, keys and values of
-    each call are copied as they were multiplied. Masks and biases are kept as rules, so the memory grows linearly with
-    the length. Inside of the block compiled functions run uncompiled, in all threads.
+    Nothing of PyTorch and of the model is patched, nothing stays after the block, and other threads aren't seen. The
+    queries, keys and values of each call are copied as they were multiplied; calls of a module whose keys begin alike,
+    as in generation, share them. Masks and biases are kept as rules, so the memory grows linearly with the length.
+    Inside of the block compiled functions run uncompiled, in all threads.
 
     Args:
         model: the model; its modules name the layers.
@@ -58,7 +62,8 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     Warns:
         NothingSeen: the block ended without an error, and no call was seen.
         PartlySeen: some attention was seen, but other attention only up to its weights, or it is approximated, runs
-            inside of `torch.vmap`, or is of tensors that can't be recorded, such as those of float8.
+            inside of `torch.vmap`, or is of tensors that can't be recorded, such as those of float8; or no weights were
+            recognised in a module that is called attention.
         RecordDiffers: what a layer gave isn't what its record gives.
 
     Raises:
@@ -84,9 +89,10 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"`model` must be a torch.nn.Module, but is {type(model).__name__}.")
     check_count("rows", rows, "a number of queries", least=0)
-    seen, names = Seen(), ModuleNames(model)
+    seen, names, attention = Seen(), ModuleNames(model), AttentionModules(model)
     change = Changes(names, changes) if changes else None
     unrecorded: dict[str, str] = {}
+    growing = GrowingKeys()
 
     def add(call: AttentionCall, result: Any) -> None:
         name = names.current()
@@ -95,18 +101,25 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         if why := call.why_unrecorded:
             unrecorded[name] = why
             return
-        layer = _layer(name, call, result, rows)
+        layer = recorded_call(name, call, result, rows, growing)
         if change is not None and change.applied:
             layer.notes.append(f"Changed: {'; '.join(map(str, change.applied))}.")
             layer.removed = not all(is_expressed_by_parts(each, call) for each in change.applied)
         seen.layers.append(layer)
 
     interception = Interception(add, names.current, change)
-    with padding_as_outside(model), interception:
+    with padding_as_outside(model), attention.followed(), interception:
         yield seen
     seen.check()
     unrecorded |= interception.unrecorded
-    said = _missed(interception.missed), _unrecorded(unrecorded), _approximated(names.approximations)
+    told = [*interception.missed, *unrecorded, *names.approximations]
+    unrecognised = {name: attention.classes[name] for name in attention.unseen([*seen.names, *told])}
+    said = (
+        _missed(interception.missed),
+        _unrecorded(unrecorded),
+        _approximated(names.approximations),
+        _unrecognised(unrecognised, _outside(model)),
+    )
     missed = " ".join(filter(None, said))
     if not seen.layers:
         seen.nothing = missed or _found_instead(model, interception.calls)
@@ -128,56 +141,6 @@ def intervene(model: nn.Module, *changes: Change, rows: int = _ROWS) -> Abstract
         ['Changed: remove head 2 of layer 1.']
     """
     return watch(model, rows=rows, changes=changes)
-
-
-def _layer(name: str, call: AttentionCall, result: Any, rows: int) -> SeenLayer:
-    """A record of a call. Queries, keys and values are copied, because models change tensors in place; the tensors of
-    parts aren't, because layers share them.
-    """
-    count = call.query.shape[2]
-    # Copies of inference tensors that are made outside of inference mode are normal ones.
-    with torch.inference_mode(False), torch.no_grad():
-        which = torch.linspace(0, max(count - 1, 0), min(rows, count), device=call.query.device).long()
-        query, key, value = _copied_together(call.query, call.key, call.value)
-        parts = call.parts
-        return SeenLayer(
-            name,
-            call.function,
-            query,
-            key,
-            value,
-            parts.get("score", "scaled_dot"),
-            parts.get("weights", "softmax"),
-            parts.get("mask"),
-            parts.get("position"),
-            call.dropout,
-            which,
-            _copied(call.outputs(result, which)),
-            _copied_projection(call),
-            list(call.notes),
-        )
-
-
-def _copied_projection(call: AttentionCall) -> tuple[Tensor, Tensor | None] | None:
-    if call.projection is None:
-        return None
-    weight, bias = call.projection
-    return _copied(weight), None if bias is None else _copied(bias)
-
-
-def _copied_together(*tensors: Tensor) -> list[Tensor]:
-    """Copies in one block of memory: smaller ones lie scattered in the heap, whose gaps then add half as much again."""
-    first = tensors[0]
-    if any((each.dtype, each.device) != (first.dtype, first.device) for each in tensors):
-        return [_copied(each) for each in tensors]
-    sizes = [each.numel() for each in tensors]
-    block = torch.empty(sum(sizes), dtype=first.dtype, device=first.device)
-    copies = [part.view(each.shape) for part, each in zip(block.split(sizes), tensors, strict=True)]
-    return [copy.copy_(each) for copy, each in zip(copies, tensors, strict=True)]
-
-
-def _copied(tensor: Tensor) -> Tensor:
-    return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
 def _missed(modules: list[str]) -> str:
@@ -208,6 +171,28 @@ def _approximated(modules: Mapping[str, str]) -> str:
     )
 
 
+def _unrecognised(modules: Mapping[str, str], outside: str) -> str:
+    """That nothing was recognised in some modules that are called attention, as sentences; "" if there are none."""
+    if not modules:
+        return ""
+    kinds = ", ".join(dict.fromkeys(modules.values()))
+    return f"No attention was seen in {_named(list(modules))} ({kinds}). " + (
+        outside
+        or "Either it has no weight for each pair of vectors, as linear attention and gates have none, or it computes "
+        "its weights in a way that isn't recognised. It isn't in the record."
+    )
+
+
+def _outside(model: nn.Module) -> str:
+    """That the model calls a kernel outside of PyTorch, as a sentence; "" if it doesn't say so."""
+    implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
+    if isinstance(implementation, str) and "flash" in implementation:
+        return (
+            f"The model calls {implementation!r}, a kernel outside of PyTorch. Load it with attn_implementation='sdpa'."
+        )
+    return ""
+
+
 def _named(modules: list[str]) -> str:
     return ", ".join(each or "the model itself" for each in modules[:6]) + (" and others" if len(modules) > 6 else "")
 
@@ -220,12 +205,8 @@ def _found_instead(model: nn.Module, calls: int) -> str:
         return "No attention was seen: the model was compiled by torch.jit, whose calls can't be intercepted."
     if not calls:
         return "No attention was seen: PyTorch wasn't called in this thread. Run the model inside of the block."
-    implementation = getattr(getattr(model, "config", None), "_attn_implementation", "")
-    if isinstance(implementation, str) and "flash" in implementation:
-        return (
-            f"No attention was seen: the model calls {implementation!r}, a kernel outside of PyTorch. Load it with "
-            "attn_implementation='sdpa'."
-        )
+    if outside := _outside(model):
+        return f"No attention was seen: {outside[0].lower()}{outside[1:]}"
     return (
         f"No attention was seen in {calls:,} calls of PyTorch's functions. The model is built of {named}. Weights are "
         "recognised where they are multiplied by values after a softmax, relu or sigmoid over the last axis."

@@ -4,14 +4,26 @@ Two axes of a tensor are followed wherever they are moved to: that of the querie
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
 
 from regard.inspection.capture.by_hand.product import Product
 
-__all__ = ["PERMUTATIONS", "SOFTMAXES", "Followed", "Origin", "after", "inserted", "is_learned", "softmax_axis"]
+__all__ = [
+    "PERMUTATIONS",
+    "SOFTMAXES",
+    "Followed",
+    "Origin",
+    "after",
+    "inserted",
+    "is_either_way",
+    "is_learned",
+    "is_relu_like",
+    "is_waiting",
+    "softmax_axis",
+]
 
 SOFTMAXES = {"softmax", "_safe_softmax", "special_softmax"}
 
@@ -320,3 +332,16 @@ def _number(value: Any) -> float | None:
     if isinstance(value, Tensor) and value.numel() == 1:
         return float(value)
     return float(value) if isinstance(value, int | float) else None
+
+
+def is_either_way(node: Followed | Origin | None) -> TypeGuard[Followed]:
+    """Whether only the product with values shows which of the two factors are the keys: no sum over them was seen."""
+    return isinstance(node, Followed) and is_relu_like(node) and not node.added
+
+
+def is_relu_like(node: Followed | Origin) -> bool:
+    return (node.normaliser if isinstance(node, Followed) else node.normalised) in ("relu", "sigmoid")
+
+
+def is_waiting(node: Followed) -> bool:
+    return bool(node.normaliser) and not node.origin.recorded

@@ -4,16 +4,25 @@ Tensors are followed from the product of queries and keys through the operations
 from there to the product with the values, or the elementwise product and its sum over the keys.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.inspection.capture.by_hand.arguments import (
+    are_alike,
+    changes_in_place,
+    is_by_parameter,
+    is_in_place,
+    outer_of,
+    tensors_of,
+    unchanged_since,
+)
 from regard.inspection.capture.by_hand.call_by_hand import call_of_average, call_of_product
 from regard.inspection.capture.by_hand.einsum import axes_in_result
-from regard.inspection.capture.by_hand.elementwise import Weighted, averaged_axis, outer_product, weighted
+from regard.inspection.capture.by_hand.elementwise import Weighted, averaged_axis, weighted
 from regard.inspection.capture.by_hand.fits import same_weights
 from regard.inspection.capture.by_hand.followed import (
     SOFTMAXES,
@@ -21,7 +30,10 @@ from regard.inspection.capture.by_hand.followed import (
     Origin,
     after,
     inserted,
+    is_either_way,
     is_learned,
+    is_relu_like,
+    is_waiting,
     softmax_axis,
 )
 from regard.inspection.capture.by_hand.product import Product
@@ -86,9 +98,9 @@ class ByHand:
             run: runs it.
         """
         name = getattr(func, "__name__", "")
-        if func in PRODUCTS and not (name in _MAPS and _is_by_parameter(args, kwargs)):
+        if func in PRODUCTS and not (name in _MAPS and is_by_parameter(args, kwargs)):
             return self._product(func, args, kwargs, run)
-        if len(self._outer) and (product := _unchanged_since(self._outer, args)) is not None:
+        if len(self._outer) and (product := unchanged_since(self._outer, args)) is not None:
             return self._added_up(product, func, args, kwargs, run)
         found = self._first(args, kwargs) if len(self._followed) else None
         if found is None:
@@ -97,7 +109,7 @@ class ByHand:
             return self._multiplied(func, args, kwargs, run)
         if name in _TIMES and (product := self._weights_times(args, kwargs)) is not None:
             return self._spread(product, run())
-        if len(self._weighted) and (product := _unchanged_since(self._weighted, args)) is not None:
+        if len(self._weighted) and (product := unchanged_since(self._weighted, args)) is not None:
             return self._averaged(product, func, args, kwargs, run)
         return self._changed(func, args, kwargs, run, *found)
 
@@ -127,7 +139,7 @@ class ByHand:
                 lost = now is not None and now.at == node.at and (now.known, now.intact) != (node.known, node.intact)
                 if lost and not origin.learned:
                     # Something is done to them that no rule expresses; perhaps it leaves them as they are.
-                    before = tensor.detach().clone() if _is_in_place(name) else tensor.detach()
+                    before = tensor.detach().clone() if is_in_place(name) else tensor.detach()
             if moved is not None:
                 ndim = None
         result = run()
@@ -153,9 +165,9 @@ class ByHand:
         """Follow the result of a function of tensors that aren't followed, if it may be scores or weights."""
         if name in SOFTMAXES:
             return self._weights_of_unknown(args, kwargs, result)
-        if name in _TIMES and (product := _outer_of(args, kwargs)) is not None:
-            self._outer[result] = product, _changes_in_place(result)
-        if name == "linalg_vecdot" and (product := _outer_of(args, kwargs)) is not None:
+        if name in _TIMES and (product := outer_of(args, kwargs)) is not None:
+            self._outer[result] = product, changes_in_place(result)
+        if name == "linalg_vecdot" and (product := outer_of(args, kwargs)) is not None:
             return self._begun(product, result)
         return result
 
@@ -172,7 +184,7 @@ class ByHand:
         return result
 
     def _follow(self, tensor: Tensor, node: Followed) -> None:
-        self._followed[tensor] = replace(node, version=_changes_in_place(tensor))
+        self._followed[tensor] = replace(node, version=changes_in_place(tensor))
 
     def _weights_times(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Weighted | None:
         """The weights and values whose elementwise product a product is; None if it is none."""
@@ -183,7 +195,7 @@ class ByHand:
             if node is None or not self._is_open(node):
                 continue
             found = weighted(node, tensor, other)
-            if found is None and _is_either_way(node):
+            if found is None and is_either_way(node):
                 found = weighted(node.transposed, tensor, other)
             if found is not None:
                 return found
@@ -192,7 +204,7 @@ class ByHand:
     def _spread(self, product: Weighted, result: Tensor) -> Tensor:
         """Follow an elementwise product of weights and values."""
         self._lose(result, product.origin)
-        self._weighted[result] = product, _changes_in_place(result)
+        self._weighted[result] = product, changes_in_place(result)
         return result
 
     def _averaged(
@@ -240,6 +252,9 @@ class ByHand:
             if call is not None:
                 node.origin.recorded = True
                 return self._attended(call, run)
+            if node.normaliser == "?" and bool((product.left < 0).any()):
+                # No weights, but for example products that decay with the distance, as in linear attention.
+                node.origin.normalised = ""
         followed = self._first(args, kwargs)
         if followed is None:
             return run() if product is None else self._begun(product, run())
@@ -273,16 +288,16 @@ class ByHand:
             return (node, product) if node.at[1] == product.at[1] and self._may_be_values(product.other) else None
         if isinstance(node, Followed) and node.at == product.at:
             return node, product
-        if _is_either_way(node) and node.at[::-1] == product.at:
+        if is_either_way(node) and node.at[::-1] == product.at:
             return node.transposed, product
         other = self._node(product.other)
         # Weights on the right are rarely attention: only where no product had them on its left.
-        if isinstance(other, Followed) and other.at == product.other_at and _is_waiting(other):
+        if isinstance(other, Followed) and other.at == product.other_at and is_waiting(other):
             return other, product.mirrored
         for which, side in ((node, product), (other, product.mirrored)):
-            origin = which.origin if isinstance(which, Followed) else which
-            if origin is None or not self._is_open(which) or is_learned(side.other):
+            if which is None or not self._is_open(which) or is_learned(side.other) or _sums_scores(which, side):
                 continue
+            origin = which.origin if isinstance(which, Followed) else which
             if tuple(side.left.shape[-2:]) in (origin.pairs, origin.pairs[::-1]):
                 return Followed(side.left, side.right.mT, origin, known=False, normaliser="?", intact=False), side
         unfollowed = self._unfollowed(product.left)
@@ -314,7 +329,7 @@ class ByHand:
         product: Product | None = None,
     ) -> Any:
         """Run a product of scores or weights that isn't one of weights with values, as far as can be seen."""
-        tensors = list(_tensors(args, kwargs))
+        tensors = list(tensors_of(args, kwargs))
         number, tensor, node = next(
             (number, each, node) for number, each in enumerate(tensors) if (node := self._node(each)) is not None
         )
@@ -325,7 +340,8 @@ class ByHand:
             return result
         origin = node.origin if isinstance(node, Followed) else node
         learned = any(is_learned(each) for each in tensors)
-        if self._is_open(node) and not learned and self._could_be_missed(node, tensor):
+        of_scores = product is not None and (_sums_scores(node, product) or _sums_scores(node, product.mirrored))
+        if self._is_open(node) and not learned and not of_scores and self._could_be_missed(node, tensor):
             origin.missed = True
             self._missed.append(origin)
         elif learned and isinstance(node, Origin):
@@ -369,14 +385,14 @@ class ByHand:
         alive = (
             node
             for scores, node in self._followed.items()
-            if isinstance(node, Followed) and node.at == (-2, -1) and _alike(scores, tensor)
+            if isinstance(node, Followed) and node.at == (-2, -1) and are_alike(scores, tensor)
         )
         return next((node.unknown for node in alive if not node.normaliser), None)
 
     def _first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, Followed | Origin] | None:
         """The first argument that is followed, or else the first that is lost."""
         lost = None
-        for each in _tensors(args, kwargs):
+        for each in tensors_of(args, kwargs):
             node = self._node(each)
             if isinstance(node, Followed):
                 return each, node
@@ -385,7 +401,7 @@ class ByHand:
 
     def _node(self, tensor: Tensor) -> Followed | Origin | None:
         node = self._followed.get(tensor)
-        if isinstance(node, Followed) and node.version not in (-1, _changes_in_place(tensor)):
+        if isinstance(node, Followed) and node.version not in (-1, changes_in_place(tensor)):
             # Changed through a view of it.
             return node.unknown
         return node
@@ -398,54 +414,9 @@ class ByHand:
                 self._followed[each] = origin
 
 
-def _is_by_parameter(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether one of the factors is a parameter, as in the linear maps of which models are built."""
-    factors = (*args[1:3], kwargs.get("weight"), kwargs.get("mat2"))
-    return any(isinstance(each, Tensor) and each.ndim > 1 and is_learned(each) for each in factors)
+def _sums_scores(node: Followed | Origin, product: Product) -> bool:
+    """Whether a product sums scores over the heads, as an indexer does that chooses keys for the attention after it.
 
-
-def _outer_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Product | None:
-    """The product that a sum over the last axis makes of two tensors' elementwise product; None if it is none."""
-    if len(args) != 2 or kwargs not in ({}, {"dim": -1}) or not all(isinstance(each, Tensor) for each in args):
-        return None
-    with interception_disabled():
-        return outer_product(*args)
-
-
-def _unchanged_since(map: TensorMap[tuple[Any, int]], args: tuple[Any, ...]) -> Any | None:
-    """What is known of the first argument, if nothing was changed in it since."""
-    entry = map.get(args[0]) if args and isinstance(args[0], Tensor) else None
-    return entry[0] if entry is not None and entry[1] == _changes_in_place(args[0]) else None
-
-
-def _is_either_way(node: Followed | Origin | None) -> TypeGuard[Followed]:
-    """Whether only the product with values shows which of the two factors are the keys: no sum over them was seen."""
-    return isinstance(node, Followed) and node.normaliser in ("relu", "sigmoid") and not node.added
-
-
-def _is_in_place(name: str) -> bool:
-    """Whether a function changes its first argument, by its name."""
-    if name.endswith("__"):
-        return name == "__setitem__" or name.startswith("__i")
-    return name.endswith("_")
-
-
-def _is_waiting(node: Followed) -> bool:
-    return bool(node.normaliser) and not node.origin.recorded
-
-
-def _alike(scores: Tensor, weights: Tensor) -> bool:
-    return scores.shape[-2:] == weights.shape[-2:] and scores.numel() == weights.numel()
-
-
-def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
-    for each in (*args, *kwargs.values()):
-        if isinstance(each, Tensor):
-            yield each
-        elif isinstance(each, list | tuple):
-            yield from (one for one in each if isinstance(one, Tensor))
-
-
-def _changes_in_place(tensor: Tensor) -> int:
-    """How often a tensor was changed in place; tensors of inference mode don't say."""
-    return -1 if tensor.is_inference() else tensor._version
+    Scores through relu look like weights, but there is one feature for each of them.
+    """
+    return is_relu_like(node) and product.right.shape[-1] == 1

@@ -49,6 +49,10 @@ def read(
     elif is_causal:
         parts["mask"] = first_causal(queries, keys, query.device)
 
+    if enable_gqa and key.shape[-3] != value.shape[-3]:
+        # PyTorch groups keys and values each by itself; the operator takes as many of both.
+        key, value = (each.repeat_interleave(lead[-1] // each.shape[-3], -3) for each in (key, value))
+
     def four(tensor: Tensor) -> Tensor:
         # Grouped keys have fewer heads.
         axes = (*lead[:-1], tensor.shape[-3]) if enable_gqa else lead
