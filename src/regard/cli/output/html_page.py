@@ -123,8 +123,9 @@ class HtmlPage:
 
         record, other = records
         with progress_of("making the page") as progress:
-            shown = {"layer": layer, "head": head, "query": query}
-            text = live_page(record, titles, against=other, patched=patched, **shown, progress=progress)
+            text = live_page(
+                record, titles, against=other, patched=patched, layer=layer, head=head, query=query, progress=progress
+            )
         self.save(text)
 
     def save(self, text: str, remark: str = "") -> None:

@@ -79,14 +79,14 @@ class LiveModel:
             {"values": data, "packed": arrays.packed(), "notes": notes}, ensure_ascii=True, allow_nan=False
         ).encode()
 
-    def _record(self, source: str, effects: bool, progress: Callable[[int, int], None]) -> Record:
+    def _record(self, source: str, effects: bool | None, progress: Callable[[int, int], None]) -> Record:
         """The record, with what mattered if that was asked for, or takes under a second."""
         case = self._cases.case(source)
         begin = time.perf_counter()
         record = see(case, effects=effects, progress=progress)
         check_attends(record)
         changes = len(record.items) + sum(each.heads for each in record.every_layer)
-        if not effects and (time.perf_counter() - begin) * changes < _QUICK:
+        if effects is False and (time.perf_counter() - begin) * changes < _QUICK:
             record = see(case, effects=True, progress=progress)
         return record
 

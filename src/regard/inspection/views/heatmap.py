@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from regard.inspection.explain.summaries import find_problems, pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
@@ -49,7 +50,7 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
     return Page(record.model, (*(Prose(problem) for problem in find_problems(selection)), drawn))
 
 
-def _scale(values: Sequence[Sequence[float]], keys: int) -> dict[str, float]:
+def _scale(values: Sequence[Sequence[float]], keys: int) -> dict[str, Any]:
     """The weight with the full colour; the share of equal weights, if each row sums to 1, or the rows do together."""
     sums = [math.fsum(row) for row in values if any(row)]
     alone = all(abs(each - 1) < 1e-3 for each in sums)

@@ -43,9 +43,9 @@ def _told(outcome: Outcome, kind: str, place: Place | None) -> str:
     if place is not None and kind == "labels" and place.score is not None and math.isfinite(change):
         after = place.score + change
         # In a record of somebody else's making, the change may be another one than that of the probabilities.
-        same = place.label == outcome.label and outcome.score is not None
-        if same and abs(outcome.score - after) < _ROUNDING:
-            after = outcome.score
+        score = outcome.score if place.label == outcome.label else None
+        if score is not None and abs(score - after) < _ROUNDING:
+            after = score
         if -_ROUNDING < after < 1 + _ROUNDING:
             texts = probability(place.score), probability(after)
             return texts[0] if texts[0] == texts[1] else " -> ".join(texts)
