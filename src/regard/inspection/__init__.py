@@ -74,6 +74,7 @@ if typing.TYPE_CHECKING:
     from regard.inspection.views.item_labels import item_labels
     from regard.inspection.views.item_rankings import item_rankings, pooled_ranking
     from regard.inspection.views.live_page import live_page, save_page
+    from regard.inspection.views.patched import Patched, patched_of
     from regard.inspection.views.story import story
 
 __all__ = [
@@ -105,6 +106,7 @@ __all__ = [
     "Outcomes",
     "PartlySeen",
     "PatchHead",
+    "Patched",
     "Patching",
     "Place",
     "RandomDirection",
@@ -144,6 +146,7 @@ __all__ = [
     "live_page",
     "load_record",
     "patch_cases",
+    "patched_of",
     "patching",
     "pooled_heatmap",
     "pooled_ranking",
@@ -210,6 +213,7 @@ lazy.export(
         "views.item_labels": "item_labels",
         "views.item_rankings": "item_rankings pooled_ranking",
         "views.live_page": "live_page save_page",
+        "views.patched": "Patched patched_of",
         "views.story": "story",
     },
 )

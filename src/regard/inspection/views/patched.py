@@ -82,6 +82,16 @@ def patched_of(found: RecordDifference, first: Case, second: Case) -> Patched | 
     Returns:
         None where there is nothing to patch: two models, inputs of different lengths, other predictions, answers that
         are nearly the same, or more patches than `see` measures unasked.
+
+    Example:
+        >>> import regard
+        >>> from regard.inspection import comparison_of, see
+        >>> from regard.tasks.recording import case_of
+        >>> tagger = regard.load("english-pos")
+        >>> cases = [case_of(tagger, ["I", "saw", word, "saw", "."]) for word in ("a", "you")]
+        >>> found = patched_of(comparison_of(*map(see, cases), query=4), *cases)
+        >>> found.name, found.data()["heads"][1][0] > 0.3
+        ('saw (4)', True)
     """
     record, other = found.records
     place, outcomes = found.places[0], other.outcomes
