@@ -39,7 +39,7 @@ def test_views_of_see(regard, model, tmp_path):
         ("arcs", "Layer 1 of 2, head 3 of 4"),
         ("map", "weight"),
         ("heads", "2.4"),
-        ("compared", "mattered"),
+        ("compared", "without it"),
     ):
         found = regard(
             "see", model, SENTENCE, "--figure", "saw.svg", "--view", view, "--layer", 1, "--head", 3, "--query", 2
