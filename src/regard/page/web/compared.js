@@ -76,7 +76,7 @@ function cellsOf(view, rows, boxed, high) {
     weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, equalShare(view) / high),
       boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view.head) : null),
     effect: ([outcome], [scale]) => h("td", { class: outcome.isNoise ? "noise" : "" }, tracked(outcome, scale, effectText(outcome, place, kind, noise), room.effect)),
-    said: ([outcome]) => h("td", { class: outcome.label === place.label ? "said" : "said changed", title: titleOf(outcome.label, MOST_SHOWN) },
+    said: ([outcome]) => h("td", { class: isOther(outcome, place, kind) ? "said changed" : "said", title: titleOf(outcome.label, MOST_SHOWN) },
       ...saidOf(outcome, place, kind)),
   };
 }
@@ -90,7 +90,7 @@ function linesOf(both) {
     effect: (outcomes, scales) => h("td", {}, lines(outcomes, (outcome, side, { place, kind }) =>
       [track(outcome, scales[side]), effectText(outcome, place, kind, wordsOf(both[side].state.lang).asNoise)])),
     said: (outcomes) => h("td", { class: "said" }, lines(outcomes, (outcome, side, { place, kind }) =>
-      [h("span", { class: outcome.label === place.label ? "" : "changed" }, saidOf(outcome, place, kind))])),
+      [h("span", { class: isOther(outcome, place, kind) ? "changed" : "" }, saidOf(outcome, place, kind))])),
   };
 }
 
@@ -141,6 +141,11 @@ function matteredName(both, words) {
   const labels = new Set(both.map(({ kind, place }) => (kind === "labels" && place.score !== null ? clipped(place.label, MOST_SHOWN) : "")));
   const [label] = labels;
   return labels.size === 1 && label ? `${words.mattered}: ${label}` : words.mattered;
+}
+
+// Whether the answer is another label; a number is always another.
+function isOther({ label }, place, kind) {
+  return kind !== "numbers" && label !== place.label;
 }
 
 function saidOf(outcome, place, kind) {
