@@ -71,7 +71,7 @@ PARTS = {
     **functions_of(call_by_hand),
     **functions_of(by_hand.ByHand),
     **functions_of(followed.Followed),
-    "_layer": (watching, "_layer"),
+    "recorded_call": (watching, "recorded_call"),
     **{f"the reader of {func.__name__}": (FUNCTIONS, func) for func in FUNCTIONS},
 }
 

@@ -51,7 +51,7 @@ class Patching:
 
     @property
     def position_shares(self) -> Tensor:
-        """(layer, query): the same for the positions."""
+        """The same for the positions, as a tensor (layer, query)."""
         return self._shares(self.positions)
 
     def _shares(self, rows: Sequence[Sequence[Effect]]) -> Tensor:
