@@ -111,3 +111,19 @@ def test_all_lines_are_those_of_every_row(live, records):
     assert widths == pytest.approx(expected, abs=1e-4)
     page.get_by_role("button", name="all lines").click()
     assert page.locator(".arcs path").count() == own
+
+
+def test_bars_of_effects_begin_at_zero_and_go_both_ways(live, records):
+    record = records[0]
+    page = live(document(record, query=4))
+    changes = [row[3].change for row in record.outcomes.hidden]
+    assert min(changes) < 0 < max(changes)
+    drawn = page.locator(".compared tbody .track").evaluate_all(
+        """(all) => all.map((track) => ["zero", "bar"].map((name) => track.querySelector(`.${name}`).style)
+          .map(({ left, width }) => [parseFloat(left), parseFloat(width)]))"""
+    )
+    span = max(changes) - min(changes)
+    for change, ((zero, _), (left, width)) in zip(changes, drawn, strict=True):
+        assert zero == pytest.approx(100 * -min(changes) / span, abs=0.1)
+        assert width == pytest.approx(100 * abs(change) / span, abs=0.11)
+        assert (left + width if change < 0 else left) == pytest.approx(zero, abs=0.21)
