@@ -1,5 +1,8 @@
 // Inside of a frame: the page around it is told how high this one is. That is all it is told.
 
+// How often the height is told again, once a second.
+const TOLD_AGAIN = 30;
+
 /**
  * Wait until this frame has a width, for ten seconds at most: its document may be read before, and what was drawn
  * without a width isn't drawn again until the frame is seen.
@@ -22,4 +25,11 @@ export function tellHeight() {
   // And what is observed first may not be told before the frame is seen.
   if (document.readyState === "complete") tell();
   else addEventListener("load", tell);
+  // Out of sight and on a busy machine all of these may come before the frame has a width, or before anybody listens.
+  let left = TOLD_AGAIN;
+  const timer = setInterval(() => {
+    tell();
+    left -= 1;
+    if (!left) clearInterval(timer);
+  }, 1000);
 }
