@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 from measuring import conditions
+from small_transformers import descend
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
@@ -105,11 +106,7 @@ def main() -> None:
     model.train()
     for step, batch in zip(range(1, asked.steps + 1), batches(pieces(tokenizer, given), tokenizer), strict=False):
         loss = model(**batch).loss
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+        descend(loss, model, optimizer, schedule)
         summed += loss.item()
         if step % told == 0:
             print(f"step {step}  {(time.perf_counter() - begin) / 60:.1f} min  loss {summed / told:.3f}", flush=True)

@@ -279,6 +279,15 @@ def endless(task: Any, draws: torch.Generator) -> Iterator[Batch]:
             yield task.batch([pieces[each] for each in order[first : first + size]], draws)
 
 
+def descend(loss: Tensor, model: Any, optimizer: Any, schedule: Any) -> None:
+    """One step of training."""
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+
+
 def train(name: str, folder: Path, steps: int) -> None:
     """Train a model, and save it with its tokenizer."""
     kind, fit = TASKS[name]
@@ -304,11 +313,7 @@ def train(name: str, folder: Path, steps: int) -> None:
     shown = max(1, steps // 10)
     for step in range(1, steps + 1):
         loss = task.loss(model, next(batches))
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+        descend(loss, model, optimizer, schedule)
         summed += loss.item()
         if step % shown == 0:
             model.eval()

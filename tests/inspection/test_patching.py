@@ -95,8 +95,8 @@ def test_a_layer_that_all_goes_through_restores_everything():
         (after - logit(corrupted)) / (logit(clean) - logit(corrupted)), abs=1e-4
     )
     assert patch_cases(clean, corrupted).heads[0][0].before != 0
-    noisy = patch_cases(clean, corrupted, place=3, direction="noising", noise=5)
-    assert [len(each.noise) for each in noisy.positions[1]] == [5] * 5
+    noisy = patch_cases(clean, corrupted, place=3, direction="noising", noise=19)
+    assert [len(each.noise) for each in noisy.positions[1]] == [19] * 5
     assert noisy.positions[1][3].above_noise
     assert "1.01*" in str(noisy).splitlines()[-1]
     assert "*" not in str(found)

@@ -83,7 +83,7 @@ def test_the_scales_leave_equal_weights_at_half():
     assert math.sqrt((1 / 9) / full_colour(1 / 9, 9)) == pytest.approx(0.5)
     assert (1 / 9) / full_bar(1 / 9, 9) == pytest.approx(0.5)
     assert full_colour(0.9, 9) == full_bar(0.9, 9) == 0.9
-    assert equal_share([0.5] * 9) == 0.0
+    assert equal_share([[0.5] * 9], 9) == 0.0
 
 
 def test_the_page_has_the_same_rule_and_scales(script):
@@ -95,7 +95,7 @@ def test_the_page_has_the_same_rule_and_scales(script):
     assert len({each[0] > 0 for each in found}) == 2
     for row, (over, share, full) in zip(rows, found, strict=True):
         assert over == uniform_over(row)
-        assert share == pytest.approx(equal_share(row))
+        assert share == pytest.approx(equal_share([row], len(row)))
         assert full == pytest.approx(full_colour(row[0], len(row)))
 
 

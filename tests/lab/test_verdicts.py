@@ -59,7 +59,7 @@ def test_less_is_better_for_an_error():
         (Measure("ms", falls=True, digits=2), "0.10 ms less", "faster"),
         (Measure("seconds", falls=True, digits=1), "0.1 seconds less", "faster"),
         (Measure("memory in MiB", falls=True, digits=0), "0 MiB less", "less"),
-        (Measure("parameters", falls=True, digits=1), "0.1 parameters fewer", "fewer"),
+        (Measure("parameters", falls=True, digits=1), "0.1 fewer parameters", "fewer"),
         (Measure("word error rate", share=True, falls=True), "word error rate 10.0 points lower", "lower"),
         (Measure("loss", falls=True), "loss 0.1000 lower", "lower"),
     ],
@@ -132,10 +132,7 @@ def test_along_a_quantity():
     assert (late.answer, early.answer) == ("yes", "no")
     assert (round(late.found.mean, 6), round(early.found.mean, 6)) == (0.2, -0.2)
     assert late.crossed.at == pytest.approx(2)
-    assert (
-        "The lines cross at n = 2: beyond it, rising is better (those of single seeds cross from 2 to 2)"
-        in late.sentence
-    )
+    assert "The lines cross at n = 2: beyond it, rising is better (the same in each seed)" in late.sentence
     nowhere = judge(LINES, Claim("rising", "falling", at=7), runs)
     assert (nowhere.answer, nowhere.sentence) == ("", "It hasn't been run with n = 7.")
     # The lines of one seed don't cross: those of the others may do so by chance.

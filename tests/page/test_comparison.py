@@ -81,3 +81,23 @@ def test_the_item_that_a_page_is_about_is_marked():
     assert "Word 2, saw, which this is about: NOUN." in as_text(page, plain=True)
     assert '<li class="marked" aria-current="true">' in as_html(page)
     assert as_html(page).count("aria-current") == 1
+
+
+def test_bars_from_zero_go_both_ways_and_none_is_cut():
+    rows = (
+        ComparedItem("a", 0.5, -0.75, "80% -> 5%"),
+        ComparedItem("b", 0.25, 0.25, "80% -> 99%"),
+        ComparedItem("c", 0.25, 1e-9, "80%"),
+    )
+    lines = text(Comparison("a layer", rows), width=80).splitlines()[2:]
+    down, up, least = (line.partition("%")[2] for line in lines)
+    ends = [line.index("█" * 4) for line in (down, up)]
+    assert ends[0] < ends[1]
+    assert up.rindex("█") > down.rindex("█")
+    assert "▏" in least
+    # Next to nothing beside a fall still has a cell, and a fall beside next to nothing all others.
+    for changes in ((-1.0, 1e-9), (1.0, -1e-9)):
+        pair = tuple(ComparedItem(name, 0.5, change, "x") for name, change in zip("ab", changes, strict=True))
+        written = text(Comparison("a layer", pair), width=80)
+        assert "…" not in written
+        assert len({len(line) for line in written.splitlines()[2:]}) == 1

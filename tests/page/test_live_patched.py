@@ -45,7 +45,7 @@ def test_the_page_has_the_shares_of_the_patches(live, cases, records):
     heads, positions = page.evaluate(SHARES)
     assert heads == [[each.replace("-", "−") for each in row] for row in written(own.head_shares)[::-1]]
     assert positions == [[each.replace("-", "−") for each in row] for row in written(own.position_shares)[::-1]]
-    assert "for saw (4) to that of A" in page.inner_text(".patched-part")
+    assert "the answer for saw (4) from that of B to that of A" in page.inner_text(".patched-part")
     text = as_text(comparison_page(found, ("A", "B"), patched=patched), width=100)
     for row in (*written(own.head_shares), *written(own.position_shares.T)):
         assert any(line.split()[-len(row) :] == row for line in text.splitlines())
@@ -76,7 +76,7 @@ def test_effects_below_the_floor_are_noise_everywhere(live, cases):
     rows = next(each for each in story(record, query=4).blocks if hasattr(each, "rows")).rows
     assert [each.written.endswith(" (noise)") for each in rows] == marked
     text = as_text(story(record, query=4))
-    assert "more than 1 in 20 changes as large" in " ".join(text.split())
+    assert "Of 20 changes of the same size in random directions" in " ".join(text.split())
     page = live(document(record, query=4))
     assert page.inner_text(".sentence") == told.sentence
     drawn = page.locator(".compared tbody tr td:nth-of-type(2)")

@@ -148,8 +148,8 @@ def _see(
     one cursor. --layer and --head are chosen in both, --query in A. --without compares with the same model and input,
     where heads are removed: what changes in the layers after them.
 
-    --noise 19 compares each effect with those of 19 changes that are as large but have random directions. What is
-    within them can't be told from noise. --format json and --save have the floors.
+    --noise 19 compares each effect with those of 19 changes of the same size in random directions. What is no larger
+    is marked as noise. --format json and --save have the floors.
 
     \b
     Examples:
@@ -361,7 +361,7 @@ def _record(side: _Side, options: SeeOptions, load: "Callable[[str], Cases]") ->
             for name, given in options_of_models.items():
                 if given is not None:
                     raise ArgumentError(
-                        f"`{name}` must be left out: {model} is a record, which holds both. Leave it out."
+                        f"`{name}` must be left out: {model} is a record, which holds its input and what was measured."
                     )
             return load_record(model), None
         elif source is None:

@@ -136,12 +136,12 @@ def values_of(study: Study, measure: Measure, run: Run) -> list[tuple[float | No
     return [(at, value) for at in places if (value := run.value(measure.name, at)) is not None]
 
 
-# How less of a quantity is said: its unit, less, and the word for what has less of it.
+# How less and more of a quantity are said, and the word for what has less of it.
 _LESS = {
-    "ms": ("ms", "less", "faster"),
-    SECONDS.name: ("seconds", "less", "faster"),
-    MEMORY.name: ("MiB", "less", "less"),
-    "parameters": ("parameters", "fewer", "fewer"),
+    "ms": ("{} ms less", "{} ms more", "faster"),
+    SECONDS.name: ("{} seconds less", "{} seconds more", "faster"),
+    MEMORY.name: ("{} MiB less", "{} MiB more", "less"),
+    "parameters": ("{} fewer parameters", "{} more parameters", "fewer"),
 }
 
 
@@ -173,17 +173,23 @@ def _sentence(study: Study, claim: Claim, difference: Difference, crossed: Cross
         better = "faster" if "faster" in _LESS.get(measure.name, ()) else "better"
         said += (
             f" The lines cross at {study.along and study.along.name} = {_round(crossed.at)}: beyond it, {after} is "
-            f"{better} (those of single seeds cross from {_round(crossed.low)} to {_round(crossed.high)})."
+            f"{better} ({_of_seeds(crossed)})."
         )
     return said
+
+
+def _of_seeds(crossed: Crossing) -> str:
+    """Where the lines of single seeds cross."""
+    low, high = _round(crossed.low), _round(crossed.high)
+    return "the same in each seed" if low == high else f"those of single seeds cross from {low} to {high}"
 
 
 def _difference(measure: Measure, difference: Difference) -> tuple[str, str]:
     """The difference of two variants in words, and the word for the better of them: of an error, the lower one."""
     amount, good = f"{amount_text(measure, abs(difference.mean))} {_unit(measure)}".rstrip(), difference.mean >= 0
     if measure.name in _LESS:
-        unit, less, better = _LESS[measure.name]
-        return f"{amount} {unit} {less if good else 'more'}", better
+        less, more, better = _LESS[measure.name]
+        return (less if good else more).format(amount), better
     if measure.falls:
         return f"{measure.name} {amount} {'lower' if good else 'higher'}", "lower"
     return f"{measure.name} {amount} {'higher' if good else 'lower'}", "higher"

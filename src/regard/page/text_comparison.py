@@ -72,7 +72,8 @@ def _columns(block: Comparison, width: int) -> _Columns:
 def _row(row: ComparedItem, block: Comparison, columns: _Columns, terminal: Terminal) -> list[Text]:
     line = Text(fit(row.label, columns.label), "bold")
     values, texts = (row.first, row.second or 0.0), _written(row)
-    zero = round(columns.bar * block.zero)
+    # Both ways have a cell or more.
+    zero = min(max(round(columns.bar * block.zero), block.zero > 0), columns.bar - (block.zero < 1))
     for index, width in enumerate(columns.values):
         line.append(columns.gap)
         if columns.bar:

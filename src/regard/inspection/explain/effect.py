@@ -3,14 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.attention.validation import check_count
+from regard.errors import ArgumentError
 from regard.inspection.explain.changes import Change
 from regard.inspection.explain.differences import differences, largest, largest_difference
 
-__all__ = ["ROUNDING", "Effect", "JointEffect", "Measured", "floor_rank", "joined_effect"]
+__all__ = ["ROUNDING", "Effect", "JointEffect", "Measured", "check_noise", "floor_rank", "joined_effect"]
+
+# Of fewer random changes none is the largest of 20, with the change itself.
+_FEWEST = 19
 
 Measured = float | Tensor
 """A number, or a tensor of numbers."""
@@ -161,6 +167,20 @@ def joined_effect(change: Change, drawn: Sequence[Effect], noise: Sequence[Seque
         None if largest_first is None else _as_given(largest_first[floor_rank(len(sizes)) - 1], first.after),
         tuple(sorted((float(each.max()) for each in sizes), reverse=True)),
     )
+
+
+def check_noise(noise: Any) -> None:
+    """Check a number of random directions: 0, or enough of them that one is 1 in 20.
+
+    Raises:
+        ArgumentError: it isn't.
+    """
+    check_count("noise", noise, "a number of changes in random directions", least=0)
+    if 0 < noise < _FEWEST:
+        raise ArgumentError(
+            f"`noise` must be 0, or {_FEWEST} or more, but is {noise}: by chance, more than 1 effect in 20 is above "
+            "the largest of so few random ones."
+        )
 
 
 def floor_rank(count: int) -> int:

@@ -16,7 +16,7 @@ from regard.inspection.capture.intervene import changed
 from regard.inspection.capture.watch import record_calls
 from regard.inspection.explain.changes import Change, HideKey, Together
 from regard.inspection.explain.differences import largest, largest_difference
-from regard.inspection.explain.effect import ROUNDING, Effect, JointEffect, Measured, joined_effect
+from regard.inspection.explain.effect import ROUNDING, Effect, JointEffect, Measured, check_noise, joined_effect
 from regard.inspection.explain.head_changes import RemoveHead
 from regard.inspection.explain.random_directions import RandomDirection
 from regard.inspection.explain.resampling import as_others
@@ -104,7 +104,7 @@ def effects(
     """
     check_count("batch", batch, "a number of changes")
     check_count("draws", draws, "a number of draws", least=2)
-    check_count("noise", noise, "a number of changes in random directions", least=0)
+    check_noise(noise)
     asked = [each if isinstance(each, Change) else Together(tuple(each)) for each in changes]
     with torch.no_grad():
         seen = _seen(model, run, inputs, others) if any(each.is_drawn for each in asked) else None

@@ -8,13 +8,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from regard.attention.validation import check_count
 from regard.errors import ArgumentError
 from regard.inspection.capture.intervene import changed
 from regard.inspection.capture.watch import record_calls
 from regard.inspection.cases.case import Case
 from regard.inspection.explain.changes import Change, HideKey, HideKeys, can_be_hidden_from
-from regard.inspection.explain.effect import Effect
+from regard.inspection.explain.effect import Effect, check_noise
 from regard.inspection.explain.effects import OneByOne, effects
 from regard.inspection.explain.head_changes import RemoveHead
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
@@ -67,7 +66,7 @@ def see(
         >>> see(case, changes=[RemoveHead(1, 2)]).model
         'toy, remove head 2 of layer 1'
     """
-    check_count("noise", noise, "a number of changes in random directions", least=0)
+    check_noise(noise)
     with torch.no_grad(), record_calls(case.module, changes=changes) as seen:
         before = case.predict(case.run(case.inputs)).double()
     if before.ndim != 3 or before.shape[:2] != (1, len(case.places)):

@@ -11,6 +11,7 @@ from regard.inspection.figures.legend import draw_legend, hatching
 from regard.inspection.figures.sheet import LABEL, SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.record.numbered import numbered
+from regard.inspection.views.uniform import equal_share
 from regard.page.numbers import percent
 
 __all__ = ["draw_map"]
@@ -65,15 +66,15 @@ def draw_map(sheet: Sheet, shown: Shown) -> None:
         row = shown.place.query // cells.tall
         sheet.box(-0.8, row * tall - 0.8, columns * cell + 1.6, tall + 1.6, edge=WEIGHT_INK, line=1.4)
     y = rows * tall + 10
-    y = draw_legend(sheet, y, selection.title, high, masked=bool(cells.masked.any()), equal=_equal(cells))
+    y = draw_legend(
+        sheet,
+        y,
+        selection.title,
+        high,
+        masked=bool(cells.masked.any()),
+        equal=equal_share(cells.sums.tolist(), columns),
+    )
     _draw_notes(sheet, cells, (cell, tall), y)
-
-
-def _equal(cells: DrawnCells) -> float:
-    """What each column would have of equal weights; 0 if the rows don't sum to 1."""
-    sums = cells.sums.sum(1)
-    sums = sums[sums > 0]
-    return 1 / cells.sums.shape[1] if sums.size and bool((abs(sums - 1) < 1e-3).all()) else 0.0
 
 
 def _draw_cells(sheet: Sheet, cells: DrawnCells, cell: tuple[float, float], high: float) -> None:

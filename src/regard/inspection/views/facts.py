@@ -96,6 +96,11 @@ class Facts(NamedTuple):
         return max(range(len(self.weights)), key=lambda item: abs(or_zero(self.weights[item])))
 
     @property
+    def uniform(self) -> int:
+        """Over how many items the weights are about equal, if they are weights; 0: over none."""
+        return uniform_over(self.weights) if self.is_raw else 0
+
+    @property
     def is_raw(self) -> bool:
         """Whether `weights` are the weights themselves."""
         return self.attribution is None or self.attribution.name == "raw"
@@ -231,7 +236,7 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
     if not is_noticed(outcome.change, kind):
         return start + say("littleMattered", language, noun=record.noun)
     change = _change(facts.place, outcome, kind, language)
-    if mattered == facts.attended and not (facts.is_raw and uniform_over(facts.weights)):
+    if mattered == facts.attended and not facts.uniform:
         return start + say("itMattered", language, it=say("it", language), change=change)
     return start + say("otherMattered", language, item=quoted(names[mattered], language), change=change)
 
@@ -255,7 +260,7 @@ def _opening(record: Record, place: Place, language: str) -> str:
 def _attended(names: Sequence[str], noun: str, facts: Facts, language: str) -> str:
     """Which item has the largest weight or contributed most, or that all have about the same."""
     weight, attribution = facts.weights[facts.attended], facts.attribution
-    if facts.is_raw and (count := uniform_over(facts.weights)):
+    if count := facts.uniform:
         share = percent(sum(map(or_zero, facts.weights)) / count)
         many = messages()["nouns"].get(noun, noun) if language == "zh" else plural(noun)
         message = "attendedEqually" if count == len(names) else "attendedSomeEqually"

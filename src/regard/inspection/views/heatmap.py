@@ -7,6 +7,7 @@ from typing import Any
 from regard.inspection.explain.summaries import find_problems, pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
+from regard.inspection.views.uniform import equal_share
 from regard.page import HeatMap, Page, Prose
 from regard.page.scale import full_bar
 
@@ -45,17 +46,15 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
         numbered(record.query_items),
         numbered(record.items),
         values,
-        **_scale(values, len(record.items)),
+        **_scale(values),
     )
     return Page(record.model, (*(Prose(problem) for problem in find_problems(selection)), drawn))
 
 
-def _scale(values: Sequence[Sequence[float]], keys: int) -> dict[str, Any]:
-    """The weight with the full colour; the share of equal weights, if each row sums to 1, or the rows do together."""
-    sums = [math.fsum(row) for row in values if any(row)]
-    alone = all(abs(each - 1) < 1e-3 for each in sums)
-    equal = 1 / keys if sums and (alone or abs(math.fsum(sums) - 1) < 1e-3) else 0.0
-    return {"high": round_up([*values, [full_bar(0.0, keys)]]), "equal": equal}
+def _scale(rows: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """The weight with the full colour, and what equal weights would be, of a row of weights for each query."""
+    keys = len(rows[0])
+    return {"high": round_up([*rows, [full_bar(0.0, keys)]]), "equal": equal_share(rows, keys)}
 
 
 def round_up(values: Sequence[Sequence[float]]) -> float:
@@ -92,10 +91,10 @@ def pooled_heatmap(record: Record, *, layer: int | None = None, head: int | None
     if record.grid is None:
         values = (tuple(selection.weights[0].tolist()),)
         drawn = HeatMap(
-            selection.title, ("the whole",), numbered(record.items), values, **_scale(values, len(record.items))
+            selection.title, ("the whole",), numbered(record.items), values, **_scale(selection.weights.tolist())
         )
     else:
         rows, columns = (tuple(str(number) for number in range(1, count + 1)) for count in record.grid)
         values = tuple(map(tuple, selection.weights[0].reshape(record.grid).tolist()))
-        drawn = HeatMap(selection.title, rows, columns, values, verb="", **_scale(values, len(record.items)))
+        drawn = HeatMap(selection.title, rows, columns, values, verb="", **_scale(selection.weights.tolist()))
     return Page(record.model, (*warnings, drawn))

@@ -135,7 +135,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         tuple(found),
         noun=record.noun,
         others=len(names) - len(found),
-        equal=equal_share(told.weights) if told.is_raw else 0.0,
+        equal=equal_share([told.weights], len(told.weights)) if told.is_raw else 0.0,
         first=say("attended") if told.attribution in (None, ATTRIBUTIONS["raw"]) else "attributed",
         second=mattered_name(told.place, kind),
         third="" if kind == "vectors" else say("without"),

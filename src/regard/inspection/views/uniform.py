@@ -1,7 +1,7 @@
 """Whether a row of weights is about equal, so that its largest weight says nothing."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 __all__ = ["equal_share", "uniform_over"]
 
@@ -39,12 +39,12 @@ def uniform_over(weights: Sequence[float]) -> int:
     return count if max(some) / total <= math.exp(math.sqrt(2 * _VARIANCE * math.log(count))) / count else 0
 
 
-def equal_share(weights: Sequence[float]) -> float:
-    """What each item would have of equal weights; 0 if the weights don't sum to 1.
+def equal_share(rows: Iterable[Iterable[float]], items: int) -> float:
+    """What each item would have of equal weights; 0 if a row of weights doesn't sum to 1. Rows of zeros aren't counted.
 
     Example:
-        >>> equal_share([0.75, 0.25, 0.0, 0.0]), equal_share([0.75, 0.75])
-        (0.25, 0.0)
+        >>> equal_share([[0.75, 0.25, 0.0, 0.0]], 4), equal_share([[0.75, 0.75]], 2), equal_share([[0.0, 0.0]], 2)
+        (0.25, 0.0, 0.0)
     """
-    total = math.fsum(filter(math.isfinite, weights))
-    return 1 / len(weights) if len(weights) and abs(total - 1) < 1e-3 else 0.0
+    sums = [total for row in rows if (total := math.fsum(filter(math.isfinite, row)))]
+    return 1 / items if sums and all(abs(total - 1) < 1e-3 for total in sums) else 0.0
