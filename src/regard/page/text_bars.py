@@ -94,7 +94,8 @@ def _others(ranking: Ranking) -> str:
 def bar_from(zero: int, value: float, high: float, width: int, ascii: bool) -> str:
     """A bar that begins after so many cells, and goes to the left if the value is below 0."""
     if value >= 0 or not zero:
-        return " " * zero + bar_of(value, high, width - zero, ascii) if value > 0 else ""
+        # Where it begins is rounded to a cell, so that it may reach beyond the last one.
+        return " " * zero + bar_of(value, high, width, ascii)[: width - zero] if value > 0 else ""
     halves = min(2 * zero, max(1, round(2 * width * min(-value / high, 1.0)))) if math.isfinite(value) else 0
     cells = "#" * max(1, halves // 2) if ascii else "▐" * (halves % 2) + "█" * (halves // 2)
     return f"{cells:>{zero}}" if halves else ""
