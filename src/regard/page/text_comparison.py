@@ -73,7 +73,7 @@ def _row(row: ComparedItem, block: Comparison, columns: _Columns, terminal: Term
     line = Text(fit(row.label, columns.label), "bold")
     values, texts = (row.first, row.second or 0.0), _written(row)
     # Both ways have a cell or more.
-    zero = min(max(round(columns.bar * block.zero), block.zero > 0), columns.bar - (block.zero < 1))
+    zero = min(max(round(columns.bar * block.zero), int(block.zero > 0)), columns.bar - int(block.zero < 1))
     for index, width in enumerate(columns.values):
         line.append(columns.gap)
         if columns.bar:
