@@ -101,10 +101,11 @@ $(SITE_READY): $(READY)
 	$(INSTALL) --constraint $(CONSTRAINTS) --group site
 	@touch $@
 
-# The pages alone, with the Sphinx that SPHINX names. A warning is an error.
+# The pages alone, with the Sphinx that SPHINX names. A warning is an error, also of a page that an earlier build has
+# written in spite of it: all are written anew.
 site-pages:
-	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees docs $(SITE)
-	$(SPHINX) -W --keep-going -q -b html -d $(SITE)/../doctrees-zh -c docs -t zh docs/zh $(SITE)/zh
+	$(SPHINX) -W --keep-going -E -a -q -b html -d $(SITE)/../doctrees docs $(SITE)
+	$(SPHINX) -W --keep-going -E -a -q -b html -d $(SITE)/../doctrees-zh -c docs -t zh docs/zh $(SITE)/zh
 
 # The wheel is built from the sdist.
 dist: $(READY)  ## Build the sdist and the wheel in dist/, and check what they hold
