@@ -160,13 +160,17 @@ def attend(
         seed=seed,
         log_sums=log_sums,
     )
-    name = choose(request, engine)
-    with no_autocast(query):
-        if hasattr(ENGINES[name], "run"):
-            result = ENGINES[name].run(request)
-        else:
-            result = autograd.run_recomputing(request.expanded, ENGINES[name])
+    result = run(request, engine)
     return split(result, query.dtype) if log_sums else result
+
+
+def run(request: Request, engine: str) -> Tensor:
+    """The output of a request, (batch, head, query, value), with its log-sums if they are asked for, by an engine."""
+    name = choose(request, engine)
+    with no_autocast(request.query):
+        if hasattr(ENGINES[name], "run"):
+            return ENGINES[name].run(request)
+        return autograd.run_recomputing(request.expanded, ENGINES[name])
 
 
 def weigh(

@@ -27,7 +27,7 @@ def keep_scale(at: Index, dropout: float, seed: int, dtype: torch.dtype = torch.
     if dropout >= 1.0:
         return torch.zeros_like(at.offset, dtype=dtype)
     state = _mix(torch.as_tensor(seed & _MASK, device=at.batch.device) ^ (seed >> 32 & _MASK) * 0x9E3779B1 & _MASK)
-    for index in (at.batch, at.head, at.query, at.key):
+    for index in (at.batch, at.whole_head, at.query, at.key):
         state = _mix((state + (index.long() + 1) * 0x9E3779B1) & _MASK)
     return (state >= int(dropout * 2**32)).to(dtype) * (1.0 / (1.0 - dropout))
 

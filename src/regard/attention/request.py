@@ -56,7 +56,7 @@ class Parts:
 
     def sizes(self, batch: int, queries: int, keys: int) -> Sizes:
         """The sizes of a request, with the items' lengths if the mask gives them."""
-        return Sizes(batch, queries, keys, *self.mask.lengths())
+        return Sizes(batch, queries, keys, *self.mask.lengths(), origin=self.mask.origin)
 
 
 @dataclass
@@ -295,9 +295,8 @@ class Request:
             return self.query, self.key
         query, key = _wide(self.query), _wide(self.key)
         # Computed where they are used: lengths on a GPU aren't waited for.
-        positions = dataclasses.replace(self.sizes, device=self.query.device).positions.unsqueeze(1)
-        columns = torch.arange(self.key.shape[2], device=self.key.device).view(1, 1, -1)
-        return position.heads(query, key, positions, columns)
+        sizes = dataclasses.replace(self.sizes, device=self.query.device)
+        return position.heads(query, key, sizes.positions.unsqueeze(1), sizes.columns.unsqueeze(1))
 
     def cached(self, name: str, compute: Any) -> Any:
         """What `compute` finds in the numbers of this call, shared by all requests derived from this one."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Index", "ItemLengths", "Sizes"]
+__all__ = ["Index", "ItemLengths", "Origin", "Sizes"]
 
 _CPU = torch.device("cpu")
 
@@ -25,6 +25,8 @@ class Index:
             shifts. None where the rows or columns aren't contiguous.
         queries: the item's own number of queries, without padding; a number, or a tensor that broadcasts.
         keys: the item's own number of keys, likewise.
+        first_head: of a stretch of a request, the number of its first head in the whole; `head` counts from there,
+            since parts hold the parameters of these heads alone.
     """
 
     batch: Tensor
@@ -35,6 +37,12 @@ class Index:
     first_offset: int | Tensor | None = None
     queries: Tensor | int = 0
     keys: Tensor | int = 0
+    first_head: int = 0
+
+    @property
+    def whole_head(self) -> Tensor:
+        """The head's number in the whole request."""
+        return self.head + self.first_head if self.first_head else self.head
 
     @property
     def position(self) -> Tensor:
@@ -72,6 +80,21 @@ class ItemLengths(NamedTuple):
     keys: Tensor | None = None
 
 
+class Origin(NamedTuple):
+    """Where a stretch of a request lies in the whole.
+
+    Attributes:
+        query, key, head: the numbers of its first query, key and head.
+        queries, keys: how many the whole has.
+    """
+
+    query: int
+    key: int
+    head: int
+    queries: int
+    keys: int
+
+
 @dataclass(frozen=True)
 class Sizes:
     """The sizes of a request as masks see them, and each item's own lengths, if it has any.
@@ -79,6 +102,8 @@ class Sizes:
     Attributes:
         device: where masks compute their spans: on the CPU, where tiles are planned, or for a kernel that plans its own
             on the queries' device.
+        origin: where these queries and keys lie in a larger request, if they are a stretch of one. Then indices,
+            positions and lengths are those of the whole, and `rows` alone count from 0.
     """
 
     batch: int
@@ -87,6 +112,14 @@ class Sizes:
     query_lengths: Tensor | None = None
     key_lengths: Tensor | None = None
     device: torch.device = _CPU
+    origin: Origin | None = None
+
+    @property
+    def whole(self) -> "Sizes":
+        """The sizes of the request that this is a stretch of."""
+        if self.origin is None:
+            return self
+        return dataclasses.replace(self, queries=self.origin.queries, keys=self.origin.keys, origin=None)
 
     @property
     def ragged(self) -> bool:
@@ -96,6 +129,8 @@ class Sizes:
     @property
     def shift(self) -> Tensor | int:
         """Per item (batch,): what to add to a query's row number to get its position among the keys."""
+        if self.origin is not None:
+            return self.whole.shift
         query, key = self.query_lengths, self.key_lengths
         if query is None and key is None:
             return self.keys - self.queries
@@ -112,15 +147,32 @@ class Sizes:
     def positions(self) -> Tensor:
         """Each query's position among the keys, (batch or 1, query), on `device`."""
         shift = self.shift
-        return self.rows + (shift if isinstance(shift, int) else shift.to(self.device).unsqueeze(1))
+        rows = self.rows if self.origin is None else self.rows + self.origin.query
+        return rows + (shift if isinstance(shift, int) else shift.to(self.device).unsqueeze(1))
+
+    @property
+    def columns(self) -> Tensor:
+        """The keys' positions, (1, key), on `device`."""
+        first = 0 if self.origin is None else self.origin.key
+        return torch.arange(first, first + self.keys, device=self.device).unsqueeze(0)
 
     def index(
         self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor, *, tile: tuple[int, int] | None = None
     ) -> Index:
         """The pairs at these indices. `tile`: the first row and column, if rows and columns are contiguous."""
+        if self.origin is not None:
+            return self._index_in_whole(batch, head, query, key, tile, self.origin)
         shift = self.shift
         shift = shift[batch] if isinstance(shift, Tensor) else shift
         first_offset = None if tile is None else tile[1] - tile[0] - shift
         queries = self.queries if self.query_lengths is None else self.query_lengths[batch]
         keys = self.keys if self.key_lengths is None else self.key_lengths[batch]
         return Index(batch, head, query, key, shift, first_offset, queries, keys)
+
+    def _index_in_whole(
+        self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor, tile: tuple[int, int] | None, origin: Origin
+    ) -> Index:
+        if tile is not None:
+            tile = tile[0] + origin.query, tile[1] + origin.key
+        found = self.whole.index(batch, head, query + origin.query, key + origin.key, tile=tile)
+        return dataclasses.replace(found, first_head=origin.head)

@@ -29,7 +29,7 @@ def table_indices(table: Tensor, at: Index) -> tuple[Tensor, tuple[Tensor, Tenso
     table = table[(None,) * (4 - table.ndim)]
     item, head, row, column = (
         torch.zeros_like(axis[..., :1, :1] if which < 2 else axis) if size == 1 else axis
-        for which, (axis, size) in enumerate(zip((at.batch, at.head, at.query, at.key), table.shape, strict=True))
+        for which, (axis, size) in enumerate(zip((at.batch, at.whole_head, at.query, at.key), table.shape, strict=True))
     )
     return table, (item, head, row, column)
 

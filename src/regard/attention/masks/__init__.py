@@ -22,6 +22,7 @@ from regard.attention.masks.mask import (
     spans_of,
 )
 from regard.attention.masks.pairs import Pairs
+from regard.attention.masks.stretch import Reach, Stretch, stretch_of
 
 __all__ = [
     "MASKS",
@@ -42,11 +43,14 @@ __all__ = [
     "Pairs",
     "Predicate",
     "Prefix",
+    "Reach",
+    "Stretch",
     "Window",
     "allows",
     "as_mask",
     "conjuncts",
     "spans_of",
+    "stretch_of",
 ]
 
 MASKS: dict[str, type[Mask]] = {

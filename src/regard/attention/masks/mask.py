@@ -16,7 +16,7 @@ class answers that nothing is known. `And` and `Or` combine the answers of their
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ from torch import Tensor
 from regard.attention.pairs.csr import Csr
 from regard.attention.pairs.spans import Spans
 from regard.attention.parts import is_builtin, operands
-from regard.attention.sizes import Index, ItemLengths, Sizes
+from regard.attention.sizes import Index, ItemLengths, Origin, Sizes
 from regard.attention.validation import check_takes
 from regard.errors import ArgumentError, nearest
 
@@ -49,7 +49,12 @@ class Mask:
     """A mask: subclass it as a frozen dataclass and write `allows`; write `spans` too if whole ranges are hidden.
 
     A mask that allows scattered keys should also write `columns`, and if there are few for each query, `edges`.
+
+    Attributes:
+        origin: where the queries and keys lie in a larger request, of a `Stretch`; None otherwise.
     """
+
+    origin: ClassVar[Origin | None] = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -34,7 +34,7 @@ def parts(parts: Parts) -> Parts:
 
 def drop(weights: Tensor, at: Index, fraction: float, seed: int) -> Tensor:
     """The weights with a fraction of them set to 0 and the others scaled up, in place."""
-    indices = at.batch.flatten(), at.head.flatten(), at.query.flatten(), at.key.flatten()
+    indices = at.batch.flatten(), at.whole_head.flatten(), at.query.flatten(), at.key.flatten()
     return dropout.drop(weights.contiguous(), fraction, seed, indices)
 
 

@@ -1,0 +1,129 @@
+"""A stretch of a larger request: some of its queries and keys, with the mask of the whole."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.attention.masks.mask import Causal, Dense, Mask, allows, spans_of
+from regard.attention.pairs.intervals import Interval
+from regard.attention.pairs.spans import Spans
+from regard.attention.sizes import Index, ItemLengths, Origin, Sizes
+
+__all__ = ["Reach", "Stretch", "stretch_of"]
+
+
+@dataclass(frozen=True)
+class Stretch(Mask):
+    """The pairs of contiguous queries with contiguous keys of a larger request, numbered as they are there.
+
+    Position schemes and dropout see these numbers too, so that a request can be computed stretch by stretch.
+
+    Args:
+        mask: that of the whole.
+        origin: where the stretch lies.
+
+    Example:
+        >>> from regard.attention import weigh
+        >>> x = torch.zeros(1, 1, 2, 4)
+        >>> weigh(x, x, mask=Stretch(Causal(), Origin(2, 1, 0, 4, 4)))[0, 0]  # queries 2 and 3, keys 1 and 2
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
+    """
+
+    mask: Mask
+    origin: Origin  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def allows(self, at: Index) -> Tensor:
+        return allows(self.mask, dataclasses.replace(at, head=at.whole_head, first_head=0))
+
+    def spans(self, sizes: Sizes) -> Spans:
+        whole, origin = spans_of(self.mask, self._whole(sizes)), self.origin
+        rows = slice(origin.query, origin.query + sizes.queries)
+
+        def cut(bound: Tensor) -> Tensor:
+            bound = bound[:, rows] if bound.shape[1] > 1 or origin.queries == 1 else bound.expand(-1, sizes.queries)
+            return (bound - origin.key).clamp(0, sizes.keys)
+
+        outer, inner = (tuple(Interval(cut(a), cut(b)) for a, b in bound) for bound in (whole.outer, whole.inner))
+        return Spans(outer, outer if whole.exact else inner)
+
+    def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
+        origin = self.origin
+        found = self.mask.columns(self._whole(sizes), slice(origin.query + rows.start, origin.query + rows.stop))
+        if found is None:
+            return None
+        found = found - origin.key
+        return found[(found >= 0) & (found < sizes.keys)]
+
+    def lengths(self) -> ItemLengths:
+        return self.mask.lengths()
+
+    def _whole(self, sizes: Sizes) -> Sizes:
+        """The sizes of the whole, on the same device."""
+        return Sizes(sizes.batch, self.origin.queries, self.origin.keys, *self.mask.lengths(), device=sizes.device)
+
+
+def stretch_of(mask: Mask, origin: Origin, batch: int, queries: int, keys: int, *, by_number: bool) -> Mask:
+    """The mask of a stretch: one that engines know better, if it allows the same pairs and nothing else asks for it.
+
+    Args:
+        by_number: whether something else than the mask depends on the numbers of queries, keys or heads.
+    """
+    if not by_number and type(mask) is Dense:
+        return mask
+    shift = origin.query + origin.keys - origin.queries - origin.key
+    if not by_number and type(mask) is Causal:
+        if shift == keys - queries:
+            return mask
+        if shift >= keys - 1:
+            return Dense()
+    stretch = Stretch(mask, origin)
+    if not by_number and stretch.hides_nothing(Sizes(batch, queries, keys, *mask.lengths(), origin=origin)):
+        return Dense()
+    return stretch
+
+
+class Reach:
+    """Which keys the queries of a request may see, asked for ranges of queries and of keys.
+
+    Example:
+        >>> reach = Reach(Causal(), Sizes(1, 8, 8))
+        >>> reach.hull(slice(0, 4), slice(2, 8)), reach.pairs(slice(0, 4), slice(2, 8))
+        ((2, 4), 3)
+    """
+
+    def __init__(self, mask: Mask, sizes: Sizes):
+        self._mask, self._sizes, self._spans = mask, sizes, spans_of(mask, sizes)
+
+    def hull(self, rows: slice, keys: slice) -> tuple[int, int]:
+        """The first of these keys that any of these queries may see, and the one after the last; equal if none."""
+        nothing = keys.start, keys.start
+        if rows.start >= rows.stop or keys.start >= keys.stop:
+            return nothing
+        picked = self._mask.columns(self._sizes, rows)
+        if picked is not None:
+            picked = picked[(picked >= keys.start) & (picked < keys.stop)]
+            return (int(picked[0]), int(picked[-1]) + 1) if len(picked) else nothing
+        found = [(start[start < stop], stop[start < stop]) for start, stop in self._cut(rows, keys)]
+        found = [(int(start.min()), int(stop.max())) for start, stop in found if len(start)]
+        return (min(start for start, _ in found), max(stop for _, stop in found)) if found else nothing
+
+    def pairs(self, rows: slice, keys: slice) -> int:
+        """How many pairs of these, of one head and of the average item, lie within the spans."""
+        cut = self._cut(rows, keys)
+        counts = sum((stop - start).clamp(min=0).sum() / max(len(start), 1) for start, stop in cut)
+        return int(counts)
+
+    def _cut(self, rows: slice, keys: slice) -> list[tuple[Tensor, Tensor]]:
+        length = rows.stop - rows.start
+        return [
+            tuple(
+                (bound[:, rows] if bound.shape[1] == self._sizes.queries else bound.expand(-1, length)).clamp(
+                    keys.start, keys.stop
+                )
+                for bound in interval
+            )
+            for interval in self._spans.outer
+        ]  # pyright: ignore[reportReturnType]

@@ -1,0 +1,144 @@
+"""One call of `attend` that several ranks share: what each holds, wants of the others, and computes."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from regard.attention.attend import run
+from regard.attention.known import Known, signature
+from regard.attention.masks import Reach, allows, stretch_of
+from regard.attention.parts import select
+from regard.attention.positions import Position
+from regard.attention.precision import wide_dtype
+from regard.attention.request import Parts, Request
+from regard.attention.sizes import Origin, Sizes
+from regard.distributed.layout import Layout
+from regard.distributed.peers import Peers
+
+__all__ = ["Call"]
+
+_PAIRS = 2**22
+"""Of which a mask is asked at once, to count."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that several ranks share.
+
+    Attributes:
+        peers: the ranks.
+        queries, keys: what each holds.
+        parts: those of the whole request.
+        batch, heads: its sizes.
+    """
+
+    peers: Peers
+    queries: Layout
+    keys: Layout
+    parts: Parts
+    batch: int
+    heads: int
+    dropout: float
+    seed: int
+    engine: str
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Which keys may be seen."""
+        return Reach(self.parts.mask, self.sizes)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of the whole request."""
+        return self.parts.sizes(self.batch, self.queries.length, self.keys.length)
+
+    @cached_property
+    def blocks(self) -> list[list[list[list[tuple[int, int]]]]]:
+        """Of a rank's queries and another's keys, for each stretch of the one and of the other: which keys are seen."""
+        return [
+            [[[self.reach.hull(rows, keys) for keys in held] for rows in own] for held in self.keys.stretches]
+            for own in self.queries.stretches
+        ]
+
+    @cached_property
+    def wanted(self) -> list[list[list[tuple[int, int]]]]:
+        """What each rank wants of each other, for each of that one's stretches."""
+        return [[[_joined(each) for each in zip(*of_rows, strict=True)] for of_rows in of_rank] for of_rank in self.blocks]
+
+    @cached_property
+    def pairs(self) -> list[int]:
+        """How many pairs each rank computes if it keeps its queries, of one head and the average item."""
+        return [
+            sum(self.reach.pairs(rows, slice(0, self.keys.length)) for rows in own) for own in self.queries.stretches
+        ]
+
+    def bounds(self, rank: int) -> tuple[int, int]:
+        """The first key that a rank wants of any, and the one after the last."""
+        return _joined([each for of_rank in self.wanted[rank] for each in of_rank])
+
+    def stretch(
+        self, query: Tensor, key: Tensor, value: Tensor, parts: Parts, first: tuple[int, int, int] = (0, 0, 0)
+    ) -> Tensor:
+        """The result of a stretch of queries with one of keys, with log-sums if the parts say so.
+
+        Args:
+            parts: as for these heads.
+            first: the numbers of the first query, key and head.
+        """
+        batch, _, rows, _ = query.shape
+        by_number = self.dropout > 0 or type(parts.position) is not Position
+        origin = Origin(*first, self.queries.length, self.keys.length)
+        mask = parts.mask
+        if first != (0, 0, 0) or rows != origin.queries or key.shape[2] != origin.keys:
+            mask = stretch_of(mask, origin, batch, rows, key.shape[2], by_number=by_number)
+        parts = dataclasses.replace(parts, mask=mask)
+        known = signature(parts.score, parts.weights, self.parts.mask, parts.position) is not None
+        # Parts that are known capture no tensor, so they needn't be tried out.
+        form = {"parts": parts} if known else {}
+        request = Request(query, key, value, parts, self.dropout, self.seed, Known({}, {}, form))
+        return run(request, self.engine)
+
+    def parts_of_heads(self, first: int, count: int) -> Parts:
+        """The parts for these heads alone, whose parameters are counted from the first."""
+        heads = torch.arange(first, first + count)
+        score, weights, position = (
+            select(part, heads) for part in (self.parts.score, self.parts.weights, self.parts.position)
+        )
+        return dataclasses.replace(self.parts, score=score, weights=weights, position=position)
+
+    def counts(self, like: Tensor) -> Tensor:
+        """How many keys each of this rank's queries may see, (batch or 1, head or 1, query); at least 1."""
+        dtype, found = wide_dtype(like), []
+        for rows in self.queries.stretches[self.peers.rank]:
+            found += [
+                self._counts(slice(start, min(start + step, rows.stop)), like.device, dtype)
+                for step in [max(1, _PAIRS // max(self.keys.length, 1))]
+                for start in range(rows.start, rows.stop, step)
+            ]
+        if not found:
+            return torch.ones(1, 1, 0, dtype=dtype, device=like.device)
+        shape = torch.broadcast_shapes(*(each.shape[:2] for each in found))
+        return torch.cat([each.expand(*shape, -1) for each in found], 2).clamp(min=1)
+
+    def _counts(self, rows: slice, device: torch.device, dtype: torch.dtype) -> Tensor:
+        def axis(start: int, stop: int, place: int) -> Tensor:
+            return torch.arange(start, stop, device=device).view([-1 if each == place else 1 for each in range(4)])
+
+        at = self.sizes.index(
+            axis(0, self.batch, 0),
+            axis(0, self.heads, 1),
+            axis(rows.start, rows.stop, 2),
+            axis(0, self.keys.length, 3),
+        )
+        allowed = allows(self.parts.mask, at)
+        allowed = allowed[(None,) * (4 - allowed.ndim)]
+        return allowed.expand(-1, -1, rows.stop - rows.start, self.keys.length).sum(-1).to(dtype)
+
+
+def _joined(ranges: list[tuple[int, int]] | tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    """The range that holds all of these."""
+    some = [each for each in ranges if each[0] < each[1]]
+    return (min(start for start, _ in some), max(stop for _, stop in some)) if some else (0, 0)

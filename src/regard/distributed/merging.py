@@ -1,0 +1,149 @@
+"""How the outputs of a row over several stretches of keys become its output over all of them.
+
+Only some normalisers allow that: softmax, whose rows are merged by their log-sums, and those that give each key a
+weight of its own, sigmoid and ReLU, whose outputs are added.
+"""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from regard.attention.positions import Position
+from regard.attention.positions.position import Both
+from regard.attention.request import Parts
+from regard.attention.sizes import Index
+from regard.attention.weights import Relu, Sigmoid, Softmax
+
+__all__ = ["LogSums", "Merging", "Sums", "merging_of"]
+
+Counts = Callable[[], Tensor]
+"""Gives how many keys each of this rank's queries may see, (batch or 1, head or 1, query); 1 for none."""
+
+
+class Merging(ABC):
+    """How to merge. Results are (batch, head, query, value), with a further column of log-sums if there are any."""
+
+    extra: ClassVar[int] = 0
+    """How many columns a result has besides those of the value."""
+
+    def __init__(self, parts: Parts):
+        self.parts = parts
+
+    def parts_of(self, parts: Parts, rows: slice, first: int) -> Parts:
+        """The parts for a stretch of queries: those in `rows` of this rank, of which the first has this number."""
+        return parts
+
+    @abstractmethod
+    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
+        """The result over no key."""
+
+    @abstractmethod
+    def add(self, total: Tensor, result: Tensor) -> None:
+        """Merge a result into the total, in place."""
+
+    @abstractmethod
+    def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
+        """The gradient of a result that was merged into the total, given that of the merged output."""
+
+    def factor(self) -> Tensor | None:
+        """What the merged output is multiplied by at the end, broadcastable to it."""
+        return None
+
+
+class LogSums(Merging):
+    """out = sum_b exp(L_b - L) out_b, with L = log sum_b exp(L_b).
+
+    Source: Milakov and Gimelshein 2018 (arXiv 1805.02867), section 3; over devices: Liu et al. 2023, Ring Attention
+    (arXiv 2310.01889), section 3.
+    """
+
+    extra = 1
+
+    def __init__(self, parts: Parts):
+        super().__init__(dataclasses.replace(parts, log_sums=True))
+
+    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
+        total = torch.zeros(*shape[:-1], shape[-1] + 1, dtype=dtype, device=like.device)
+        total[..., -1] = -torch.inf
+        return total
+
+    def add(self, total: Tensor, result: Tensor) -> None:
+        before, own = total[..., -1:].clone(), result[..., -1:]
+        both = torch.logaddexp(before, own)
+        total[..., :-1].mul_(_share(before, both)).add_(result[..., :-1] * _share(own, both))
+        total[..., -1:] = both
+
+    def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
+        share = _share(result[..., -1:], total[..., -1:])
+        # A row that sees none of these keys passes no gradient, even if the incoming one is NaN.
+        of_output = torch.where(share == 0, 0.0, grad_output * share)
+        of_log_sums = (of_output * (result[..., :-1] - total[..., :-1])).sum(-1, keepdim=True)
+        return torch.cat([of_output, of_log_sums], -1)
+
+
+def _share(own: Tensor, total: Tensor) -> Tensor:
+    """exp(own - total); 0 where there is nothing."""
+    return torch.where(own == -torch.inf, 0.0, (own - total).exp())
+
+
+class Sums(Merging):
+    """out = sum_b out_b, where a key's weight depends on its own score, and perhaps on how many keys there are."""
+
+    def __init__(self, parts: Parts, counts: Counts):
+        weights, self._factor, self._bias = parts.weights, None, None
+        if type(weights) is Relu and weights.divisor is None:
+            self._factor = 1.0 / counts().unsqueeze(-1)
+            weights = Relu(1.0)
+        elif type(weights) is Sigmoid and weights.bias is None:
+            self._bias = -counts().log()
+            weights = Sigmoid(0.0)
+        super().__init__(dataclasses.replace(parts, weights=weights))
+
+    def parts_of(self, parts: Parts, rows: slice, first: int) -> Parts:
+        if self._bias is None:
+            return parts
+        bias = _RowBias(self._bias[..., rows], first)
+        plain = type(parts.position) is Position
+        return dataclasses.replace(parts, position=bias if plain else Both(parts.position, bias))
+
+    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
+        return torch.zeros(shape, dtype=dtype, device=like.device)
+
+    def add(self, total: Tensor, result: Tensor) -> None:
+        total += result
+
+    def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
+        return grad_output
+
+    def factor(self) -> Tensor | None:
+        return self._factor
+
+
+@dataclass(frozen=True)
+class _RowBias(Position):
+    """score_ij += b_i for a stretch of queries, (batch or 1, head or 1, query), constant."""
+
+    table: Tensor
+    first: int
+
+    def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
+        item, head = (
+            axis if size > 1 else 0
+            for axis, size in zip((at.batch, at.whole_head), self.table.shape[:2], strict=True)
+        )
+        return scores + self.table[item, head, at.query - self.first].to(scores.dtype)
+
+    def scores_vjp(self, grad_scores: Tensor, query: Tensor, key: Tensor, at: Index) -> tuple[Any, ...]:
+        return None, None, None
+
+
+def merging_of(parts: Parts, counts: Counts) -> Merging | None:
+    """How the rows of these parts merge; None if they don't."""
+    if type(parts.weights) is Softmax:
+        return LogSums(parts)
+    return Sums(parts, counts) if type(parts.weights) in (Relu, Sigmoid) else None
