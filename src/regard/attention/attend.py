@@ -24,7 +24,7 @@ from regard.attention.request import Request
 from regard.attention.validation import selected_rows
 from regard.errors import RefusedError
 
-__all__ = ["attend", "attend_rows", "weigh"]
+__all__ = ["attend", "attend_rows", "run", "weigh"]
 
 
 @overload

@@ -82,7 +82,13 @@ class Call:
     def stretch(
         self, query: Tensor, key: Tensor, value: Tensor, parts: Parts, first: tuple[int, int, int] = (0, 0, 0)
     ) -> Tensor:
-        """The result of a stretch of queries with one of keys, with log-sums if the parts say so.
+        """The result of a stretch of queries with one of keys, with log-sums if the parts say so."""
+        return run(self.request(query, key, value, parts, first), self.engine)
+
+    def request(
+        self, query: Tensor, key: Tensor, value: Tensor, parts: Parts, first: tuple[int, int, int] = (0, 0, 0)
+    ) -> Request:
+        """The request of a stretch of queries with one of keys.
 
         Args:
             parts: as for these heads.
@@ -98,8 +104,7 @@ class Call:
         known = signature(parts.score, parts.weights, self.parts.mask, parts.position) is not None
         # Parts that are known capture no tensor, so they needn't be tried out.
         form = {"parts": parts} if known else {}
-        request = Request(query, key, value, parts, self.dropout, self.seed, Known({}, {}, form))
-        return run(request, self.engine)
+        return Request(query, key, value, parts, self.dropout, self.seed, Known({}, {}, form))
 
     def parts_of_heads(self, first: int, count: int) -> Parts:
         """The parts for these heads alone, whose parameters are counted from the first."""

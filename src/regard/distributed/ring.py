@@ -12,11 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.attend import run
 from regard.attention.parts import flatten_part, unflatten_part
 from regard.attention.precision import no_autocast, wide_dtype
+from regard.attention.request import Request
 from regard.distributed.call import Call
 from regard.distributed.gathering import places
-from regard.distributed.merging import Merging
+from regard.distributed.kernel_gradients import kernel_gradients
+from regard.distributed.merging import LogSums, Merging
 from regard.errors import RefusedError
 
 __all__ = ["by_rounds"]
@@ -83,12 +86,16 @@ class _Rounding:
                     if start < stop and whole.start <= start < whole.stop:
                         yield local, rows.start, which, slice(start - whole.start, stop - whole.start)
 
-    def result(
+    def request(
         self, query: Tensor, key: Tensor, value: Tensor, tensors: tuple[Tensor, ...], rows: slice, first: tuple[int, int]
-    ) -> Tensor:
-        """Of a block, in float32 or wider."""
+    ) -> Request:
+        """Of a block."""
         parts = self.merging.parts_of(unflatten_part(self.spec, tensors), rows, first[0])
-        return self.call.stretch(query, key, value, parts, (*first, 0)).to(wide_dtype(query))
+        return self.call.request(query, key, value, parts, (*first, 0))
+
+    def result(self, request: Request) -> Tensor:
+        """Of a block, in float32 or wider."""
+        return run(request, self.call.engine).to(wide_dtype(request.query))
 
 
 class _Rounds(torch.autograd.Function):
@@ -104,7 +111,7 @@ class _Rounds(torch.autograd.Function):
                 whole, keys, values = held[which]
                 place = first, whole.start + part.start
                 given = query[:, :, rows], keys[:, :, part], values[:, :, part]
-                merging.add(total[:, :, rows], rounding.result(*given, tensors, rows, place))
+                merging.add(total[:, :, rows], rounding.result(rounding.request(*given, tensors, rows, place)))
         ctx.rounding = rounding
         ctx.save_for_backward(query, key, value, total, *tensors)
         return total[..., : value.shape[-1]].clone()
@@ -147,13 +154,22 @@ def _gradients(
     ]
 
     def add(rows: slice, place: tuple[int, int], keys: Tensor, values: Tensor, grads: list[Tensor]) -> None:
+        upward = grad_output[:, :, rows].to(wide)
+        if call.engine == "auto" and isinstance(rounding.merging, LogSums) and not tensors:
+            block = rounding.request(query[:, :, rows], keys, values, tensors, rows, place)
+            direct = kernel_gradients(block, total[:, :, rows], upward)
+            if direct is not None:
+                of_query[:, :, rows] += direct[0]
+                for grad, each in zip(grads, direct[1:], strict=True):
+                    grad += each
+                return
         given = [each.detach().requires_grad_() for each in (query[:, :, rows], keys, values)]
         changed = tuple(
             tensor.detach().requires_grad_() if each else tensor for tensor, each in zip(tensors, real, strict=True)
         )
         with torch.enable_grad():
-            result = rounding.result(given[0], given[1], given[2], changed, rows, place)
-        cotangent = rounding.merging.cotangent(total[:, :, rows], result.detach(), grad_output[:, :, rows].to(wide))
+            result = rounding.result(rounding.request(given[0], given[1], given[2], changed, rows, place))
+        cotangent = rounding.merging.cotangent(total[:, :, rows], result.detach(), upward)
         wanted = [*given, *(tensor for tensor, each in zip(changed, real, strict=True) if each)]
         found = torch.autograd.grad(result, wanted, cotangent, allow_unused=True, materialize_grads=True)
         of_query[:, :, rows] += found[0]

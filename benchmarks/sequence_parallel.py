@@ -1,0 +1,190 @@
+"""One sequence over two processes beside one process with two threads: time, memory and bytes, of every exchange.
+
+    python benchmarks/sequence_parallel.py                n = 16384, about a quarter of an hour
+    python benchmarks/sequence_parallel.py --length 2048  to try it
+
+Each row is a forward and a backward pass in processes of their own: one with two threads, or two with one thread each.
+Rounds alternate between them, and medians are kept. Memory is the peak of a process, its inputs included. Bytes are
+counted where they are sent, in the forward pass, beside the least that a mask allows: each key that another rank's
+queries see, once, with its value. PyTorch's own context parallelism stands beside them where it takes the mask.
+"""
+
+import argparse
+import os
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+from measuring import RESULTS, conditions, machine, peak, save
+
+import regard
+from regard import distributed
+from regard.attention import Causal, Documents, Window
+
+HEADS, FEATURE, RANKS, ROUNDS = 4, 64, 2, 3
+ORDER = {"causal": "zigzag"}
+
+
+def masks(length: int) -> dict[str, Any]:
+    """What is compared, by name."""
+    return {
+        "full": None,
+        "causal": Causal(),
+        "window of 256": Window(255, 0),
+        "documents of 2048": Documents.of_lengths([2048] * (length // 2048)),
+    }
+
+
+def inputs(length: int) -> list[torch.Tensor]:
+    """Query, key and value of the whole sequence."""
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(1, HEADS, length, FEATURE, generator=generator) for _ in range(3)]
+
+
+def own(length: int, order: str) -> list[torch.Tensor]:
+    """Those of this rank: the whole isn't kept."""
+    return [distributed.shard(each, order=order).clone().requires_grad_() for each in inputs(length)]
+
+
+def call(way: str, name: str, length: int) -> Callable[[], Callable[[], Any]]:
+    """Makes the inputs, and gives what runs both passes with them."""
+    mask, order = masks(length)[name], ORDER.get(name, "contiguous")
+
+    def alone() -> Callable[[], Any]:
+        given = [each.requires_grad_() for each in inputs(length)]
+        return lambda: regard.attend(*given, mask=mask).sum().backward()
+
+    def shared() -> Callable[[], Any]:
+        given = own(length, order)
+        return lambda: distributed.attend(*given, mask=mask, exchange=way, order=order).sum().backward()
+
+    def pytorch() -> Callable[[], Any]:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.experimental import context_parallel
+
+        given, mesh = [each.requires_grad_() for each in inputs(length)], init_device_mesh("cpu", (RANKS,))
+
+        def run() -> None:
+            with torch.no_grad():
+                buffers = [each.detach().clone() for each in given]
+            with context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2, 2, 2]):
+                leaves = [each.requires_grad_() for each in buffers]
+                causal = name == "causal"
+                torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=causal).sum().backward()
+
+        return run
+
+    return {"one process": alone, "PyTorch": pytorch}.get(way, shared)
+
+
+def bytes_sent(way: str, name: str, length: int) -> int:
+    """How many bytes this rank sends in a forward pass."""
+    mask, order = masks(length)[name], ORDER.get(name, "contiguous")
+    given, sent, post = own(length, order), [0], dist.batch_isend_irecv
+
+    def count(operations: list[Any]) -> Any:
+        sent.extend(each.tensor.nbytes for each in operations if each.op is dist.isend)
+        return post(operations)
+
+    dist.batch_isend_irecv = count
+    try:
+        with torch.no_grad():
+            distributed.attend(*given, mask=mask, exchange=way, order=order)
+    finally:
+        dist.batch_isend_irecv = post
+    return sum(sent)
+
+
+def bound(name: str, length: int) -> int:
+    """The bytes that all ranks together must send in a forward pass if each keeps its queries."""
+    mask, order = masks(length)[name], ORDER.get(name, "contiguous")
+    place = distributed.shard(torch.arange(length), 0, order=order)
+    seen = torch.zeros(length, dtype=torch.bool)
+    for rows in place.split(1024):
+        x = torch.zeros(1, 1, length, 1)
+        allowed = regard.weigh(x, x, mask=mask, rows=rows)[0, 0] > 0
+        seen |= allowed.any(0)
+    seen[place] = False
+    return int(seen.sum()) * HEADS * 2 * FEATURE * 4
+
+
+def rank_(rank: int, ranks: int, folder: Path, work: str, arguments: tuple[Any, ...]) -> None:
+    """What a process of its own does."""
+    torch.set_num_threads(RANKS // ranks)
+    loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback[0])
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
+    if work == "bytes":
+        found: Any = bytes_sent(*arguments), bound(*arguments[1:])
+    else:
+        way, name, length = arguments
+        call(way, name, 512 if name != "documents of 2048" else 2048)()()  # load and compile
+        if work == "memory":
+            found = peak(lambda: call(way, name, length)()())
+        else:
+            run = call(way, name, length)()
+            dist.barrier()
+            start = time.perf_counter()
+            run()
+            dist.barrier()
+            found = time.perf_counter() - start
+    (folder / f"{rank}.txt").write_text(repr(found))
+    dist.destroy_process_group()
+
+
+def together(ranks: int, work: str, *arguments: Any) -> list[Any]:
+    """What each rank finds."""
+    with TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(rank_, (ranks, Path(folder), work, arguments), nprocs=ranks)
+        return [eval((Path(folder) / f"{rank}.txt").read_text()) for rank in range(ranks)]  # noqa: S307 - numbers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--length", type=int, default=16384, help="positions of the sequence")
+    length = parser.parse_args().length
+    rows = []
+    for name in masks(length):
+        ways = ["one process", *distributed.EXCHANGES, *(["PyTorch"] if name in ("full", "causal") else [])]
+        seconds: dict[str, list[float]] = {way: [] for way in ways}
+        failed: dict[str, str] = {}
+        for _ in range(ROUNDS):
+            for way in ways:
+                if way in failed:
+                    continue
+                ranks = 1 if way == "one process" else RANKS
+                try:
+                    seconds[way].append(max(together(ranks, "time", way, name, length)))
+                except torch.multiprocessing.ProcessRaisedException as error:
+                    if way != "PyTorch":
+                        raise
+                    failed[way] = str(error).strip().splitlines()[-1]
+        for way in ways:
+            if way in failed:
+                rows.append({"mask": name, "way": way, "failed": failed[way]})
+                print(name, way, failed[way], flush=True)
+                continue
+            ranks = 1 if way == "one process" else RANKS
+            row = {"mask": name, "way": way, "seconds": seconds[way]}
+            row["times as long as one process"] = statistics.median(
+                other / alone for other, alone in zip(seconds[way], seconds["one process"], strict=True)
+            )
+            row["MiB of a process"] = together(ranks, "memory", way, name, length)
+            if way in distributed.EXCHANGES:
+                told = together(ranks, "bytes", way, name, length)
+                row["bytes sent"], row["least bytes"] = [each[0] for each in told], [each[1] for each in told]
+            rows.append(row)
+            print(row, flush=True)
+    about = conditions("regard", length=length, heads=HEADS, features=FEATURE, rounds=ROUNDS)
+    save(RESULTS / "sequence_parallel.json", {"conditions": about, "machine": machine(), "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
