@@ -22,7 +22,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
-from measuring import RESULTS, conditions, machine, peak, save
+from measuring import conditions, peak, save
 
 import regard
 from regard import distributed
@@ -30,6 +30,7 @@ from regard.attention import Causal, Documents, Window
 
 HEADS, FEATURE, RANKS, ROUNDS = 4, 64, 2, 3
 ORDER = {"causal": "zigzag"}
+COLUMNS = ("mask", "way", "seconds", "ratio", "memory", "sent", "least", "failed")
 
 
 def masks(length: int) -> dict[str, Any]:
@@ -69,13 +70,14 @@ def call(way: str, name: str, length: int) -> Callable[[], Callable[[], Any]]:
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.tensor.experimental import context_parallel
 
-        given, mesh = [each.requires_grad_() for each in inputs(length)], init_device_mesh("cpu", (RANKS,))
+        mesh = init_device_mesh("cpu", (RANKS,))
+        given = inputs(length)
 
         def run() -> None:
-            with torch.no_grad():
-                buffers = [each.detach().clone() for each in given]
+            # It divides the buffers in place, and wants leaves whose gradients begin afterwards.
+            buffers = [each.clone() for each in given]
             with context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2, 2, 2]):
-                leaves = [each.requires_grad_() for each in buffers]
+                leaves = [each.detach().requires_grad_() for each in buffers]
                 causal = name == "causal"
                 torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=causal).sum().backward()
 
@@ -149,9 +151,11 @@ def together(ranks: int, work: str, *arguments: Any) -> list[Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--length", type=int, default=16384, help="positions of the sequence")
-    length = parser.parse_args().length
+    parser.add_argument("--masks", nargs="*", help="these alone; nothing is saved")
+    given = parser.parse_args()
+    length = given.length
     rows = []
-    for name in masks(length):
+    for name in given.masks or masks(length):
         ways = ["one process", *distributed.EXCHANGES, *(["PyTorch"] if name in ("full", "causal") else [])]
         seconds: dict[str, list[float]] = {way: [] for way in ways}
         failed: dict[str, str] = {}
@@ -173,17 +177,19 @@ def main() -> None:
                 continue
             ranks = 1 if way == "one process" else RANKS
             row = {"mask": name, "way": way, "seconds": seconds[way]}
-            row["times as long as one process"] = statistics.median(
+            row["ratio"] = statistics.median(
                 other / alone for other, alone in zip(seconds[way], seconds["one process"], strict=True)
             )
-            row["MiB of a process"] = together(ranks, "memory", way, name, length)
+            row["memory"] = together(ranks, "memory", way, name, length)
             if way in distributed.EXCHANGES:
                 told = together(ranks, "bytes", way, name, length)
-                row["bytes sent"], row["least bytes"] = [each[0] for each in told], [each[1] for each in told]
+                row["sent"], row["least"] = [each[0] for each in told], [each[1] for each in told]
             rows.append(row)
             print(row, flush=True)
+    if given.masks:
+        return
     about = conditions("regard", length=length, heads=HEADS, features=FEATURE, rounds=ROUNDS)
-    save(RESULTS / "sequence_parallel.json", {"conditions": about, "machine": machine(), "rows": rows})
+    save("sequence_parallel", COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows], about)
 
 
 if __name__ == "__main__":

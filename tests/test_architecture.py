@@ -18,7 +18,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "regard"
 LEVELS = [
     {"errors", "extras", "files", "lazy", "progress", "special_ids", "version"},
     {"attention", "page"},
-    {"distributed", "flex", "jury", "modules", "inputs"},
+    {"distributed"},
+    {"flex", "jury", "modules", "inputs"},
     {"inspection", "datasets", "testing"},
     {"tasks"},
     {"lab"},

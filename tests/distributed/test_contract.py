@@ -84,9 +84,7 @@ def compare_all(rank: int, ranks: int, every: list[tuple[Case, Any]]) -> list[di
         except RefusedError as error:
             found.append({"refused": str(error)})
             continue
-        gaps = {
-            name: gap(one, expected_of(name, expected[name], rank, ranks, cut)) for name, one in actual.items()
-        }
+        gaps = {name: gap(one, expected_of(name, expected[name], rank, ranks, cut)) for name, one in actual.items()}
         worst = max(gaps, key=lambda name: gaps[name])
         found.append({"gap": gaps[worst], "where": worst})
     return found
@@ -128,5 +126,3 @@ def test_every_part_meets_every_way():
     masks = {case.mask for case in pairwise()}
     assert set(rows) == set(itertools.product(masks, WAYS))
     assert {cut for _, cut in WAYS} == set(CUTS)
-
-

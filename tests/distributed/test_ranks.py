@@ -264,8 +264,10 @@ def test_masks_decide_what_is_sent(found):
     """Of 64 positions with 4 heads of 8 features and values in float64, a rank has 32: a key takes 512 bytes."""
     a_key = 4 * 16 * 8
     for exchange in ("ring", "gather"):
-        sent = [[each["bytes"][f"{mask}, {exchange}"][0] for mask in ("full", "window", "documents", "causal")]
-                for each in found]
+        sent = [
+            [each["bytes"][f"{mask}, {exchange}"][0] for mask in ("full", "window", "documents", "causal")]
+            for each in found
+        ]
         assert sent == [[32 * a_key, 3 * a_key, 0, 32 * a_key], [32 * a_key, 0, 0, 0]]
         for mask in ("full", "window", "documents", "causal"):
             (first, *planned_), (second_, *_) = (each["bytes"][f"{mask}, {exchange}"] for each in found)

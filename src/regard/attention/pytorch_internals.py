@@ -26,6 +26,7 @@ __all__ = [
     "compile_time_constant",
     "compiler_is_loaded",
     "default_device",
+    "disable_dynamo",
     "flash_backward_kernel",
     "flash_kernel",
     "function_modes",
@@ -54,6 +55,9 @@ without_function_modes: Callable[[], contextlib.AbstractContextManager[Any]] = t
 # refuses; the kernel raises, and returns the logsumexp of each row, which its gradient needs.
 flash_kernel: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore[reportPrivateImportUsage]
 flash_backward_kernel: Any = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+
+# As torch.compiler.disable, which imports the compiler, and so takes a second.
+disable_dynamo: Any = torch._disable_dynamo  # pyright: ignore[reportPrivateUsage]
 
 # oneDNN's product of two matrices, rows and columns, as (rows, columns, None, "none", [], ""); None if it isn't there.
 onednn_linear: Any = (

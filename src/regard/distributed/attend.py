@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 
 from regard.attention import attend as attend_alone
+from regard.attention.pytorch_internals import disable_dynamo
 from regard.attention.request import Request
 from regard.distributed.call import Call
+from regard.distributed.dtensors import attend_dtensors, is_dtensor
 from regard.distributed.gathering import gathered
 from regard.distributed.heads import by_heads, by_positions
 from regard.distributed.layout import Layout
@@ -23,7 +25,7 @@ _NAMES = ("batch size", "heads", "heads of the keys", "features", "features of t
 _DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
-@torch.compiler.disable
+@disable_dynamo
 def attend(
     query: Tensor,
     key: Tensor,
@@ -49,7 +51,8 @@ def attend(
     Args:
         query: (batch, head, own query, feature), this rank's.
         key, value: (batch, key_head, own key, feature) and (batch, key_head, own key, value), this rank's. Ranks may
-            hold different numbers of queries and keys, and none.
+            hold different numbers of queries and keys, and none. Or all three `DTensor`s with Shard(2) on one mesh with
+            one dimension; so is the output then.
         group: a process group, a device mesh with one dimension, or None for all processes.
         order: how the sequence is divided: "contiguous", rank 0 holds its beginning; or "zigzag", as
             `shard(..., order="zigzag")` divides it, for causal masks.
@@ -81,10 +84,13 @@ def attend(
                 [0.2645, 0.2645, 0.4711]])
         >>> dist.destroy_process_group()
     """
-    peers = Peers(group)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
+    rest: dict[str, Any] = {"dropout": dropout, "seed": seed, "engine": engine}
+    if is_dtensor(query) or is_dtensor(key) or is_dtensor(value):
+        return attend_dtensors(attend, query, key, value, group=group, order=order, exchange=exchange, **parts, **rest)
+    peers = Peers(group)
     if peers.size == 1:
-        return attend_alone(query, key, value, **parts, dropout=dropout, seed=seed, engine=engine)
+        return attend_alone(query, key, value, **parts, **rest)
     call, widths = _call(peers, query, key, value, parts, order, dropout, seed, engine)
     chosen = plan_of(call, exchange, widths).exchange
     if chosen == "heads":

@@ -66,7 +66,9 @@ class Call:
     @cached_property
     def wanted(self) -> list[list[list[tuple[int, int]]]]:
         """What each rank wants of each other, for each of that one's stretches."""
-        return [[[_joined(each) for each in zip(*of_rows, strict=True)] for of_rows in of_rank] for of_rank in self.blocks]
+        return [
+            [[_joined(each) for each in zip(*of_rows, strict=True)] for of_rows in of_rank] for of_rank in self.blocks
+        ]
 
     @cached_property
     def pairs(self) -> list[int]:

@@ -31,7 +31,9 @@ def kernel_gradients(request: Request, total: Tensor, grad_output: Tensor) -> tu
     Source: Liu et al. 2023, Ring Attention (arXiv 2310.01889), appendix A, for the backward pass.
     """
     parts = request.parts
-    plain = type(parts.score) in (Dot, ScaledDot) and type(parts.position) is Position and type(parts.weights) is Softmax
+    plain = (
+        type(parts.score) in (Dot, ScaledDot) and type(parts.position) is Position and type(parts.weights) is Softmax
+    )
     heads, shared = request.query.shape[1], request.key.shape[1]
     if not plain or not request.query.is_cpu or flash_backward_kernel is None:
         return None

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from regard.distributed.gathering import gathered
 from regard.distributed.peers import Peers
 from regard.errors import ArgumentError, UnknownNameError
 
-__all__ = ["ORDERS", "Layout", "shard", "unshard"]
+__all__ = ["ORDERS", "Layout", "check_order", "shard", "unshard"]
 
 ORDERS = ("contiguous", "zigzag")
 """How a sequence is divided: one stretch each; or of twice as many, the r-th from either end, by which a causal mask
@@ -110,7 +111,7 @@ def shard(tensor: Tensor, dim: int = 2, *, group: Any = None, order: str = "cont
     peers = Peers(group)
     own = Layout.divided(tensor.shape[dim], peers.size, order).stretches[peers.rank]
     parts = [tensor.narrow(dim, each.start, each.stop - each.start) for each in own]
-    return parts[0] if len(parts) == 1 else _concatenated(parts, dim)
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
 
 def unshard(tensor: Tensor, dim: int = 2, *, group: Any = None, order: str = "contiguous") -> Tensor:
@@ -132,9 +133,3 @@ def unshard(tensor: Tensor, dim: int = 2, *, group: Any = None, order: str = "co
     wanted = [[[(each.start, each.stop) for each in own] for own in layout.stretches]] * peers.size
     whole = gathered(peers, layout, wanted, moved, (0, layout.length))
     return whole.movedim(2, dim) if tensor.ndim > 2 else whole.movedim(2, dim % tensor.ndim + 2)[0, 0]
-
-
-def _concatenated(parts: Sequence[Tensor], dim: int) -> Tensor:
-    import torch
-
-    return torch.cat(list(parts), dim)

@@ -133,8 +133,7 @@ class _RowBias(Position):
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         item, head = (
-            axis if size > 1 else 0
-            for axis, size in zip((at.batch, at.whole_head), self.table.shape[:2], strict=True)
+            axis if size > 1 else 0 for axis, size in zip((at.batch, at.whole_head), self.table.shape[:2], strict=True)
         )
         return scores + self.table[item, head, at.query - self.first].to(scores.dtype)
 

@@ -87,7 +87,8 @@ def plan_of(call: Call, exchange: str, widths: Widths) -> SharedPlan:
     seconds = {name: _seconds(call, name, widths) for name in able}
     chosen = min(able, key=lambda name: seconds[name])
     others = {
-        name: refused[name] or f"by estimate it would take {seconds[name] / max(seconds[chosen], 1e-12):.1f} times as long"
+        name: refused[name]
+        or f"by estimate it would take {seconds[name] / max(seconds[chosen], 1e-12):.1f} times as long"
         for name in EXCHANGES
         if name != chosen
     }
@@ -98,7 +99,9 @@ def plan_of(call: Call, exchange: str, widths: Widths) -> SharedPlan:
 def _plan(call: Call, exchange: str, why: str, others: dict[str, str], widths: Widths) -> SharedPlan:
     others.pop(exchange, None)
     pairs = tuple(each * call.heads for each in _pairs(call, exchange))
-    return SharedPlan(exchange, why, others, tuple(_received(call, exchange, widths)), pairs, tuple(_keys(call, exchange)))
+    return SharedPlan(
+        exchange, why, others, tuple(_received(call, exchange, widths)), pairs, tuple(_keys(call, exchange))
+    )
 
 
 def _refusal(name: str, call: Call, widths: Widths) -> str | None:
@@ -177,6 +180,4 @@ def _seconds(call: Call, name: str, widths: Widths) -> float:
     """About how long the slowest rank takes."""
     work = call.batch * call.heads * (widths.feature + widths.value) * (_ROUNDS if name == "ring" else 1.0)
     computed, received = _pairs(call, name), _received(call, name, widths)
-    return max(
-        pairs * work / _SPEED + bytes_ / _BANDWIDTH for pairs, bytes_ in zip(computed, received, strict=True)
-    )
+    return max(pairs * work / _SPEED + bytes_ / _BANDWIDTH for pairs, bytes_ in zip(computed, received, strict=True))

@@ -87,7 +87,13 @@ class _Rounding:
                         yield local, rows.start, which, slice(start - whole.start, stop - whole.start)
 
     def request(
-        self, query: Tensor, key: Tensor, value: Tensor, tensors: tuple[Tensor, ...], rows: slice, first: tuple[int, int]
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        tensors: tuple[Tensor, ...],
+        rows: slice,
+        first: tuple[int, int],
     ) -> Request:
         """Of a block."""
         parts = self.merging.parts_of(unflatten_part(self.spec, tensors), rows, first[0])
@@ -127,9 +133,7 @@ class _Rounds(torch.autograd.Function):
             found = _gradients(ctx.rounding, query, key, value, total, tuple(tensors), grad_output)
         return None, *(
             grad.to(tensor.dtype) if needed and grad is not None else None
-            for grad, tensor, needed in zip(
-                found, (query, key, value, *tensors), ctx.needs_input_grad[1:], strict=True
-            )
+            for grad, tensor, needed in zip(found, (query, key, value, *tensors), ctx.needs_input_grad[1:], strict=True)
         )
 
 
@@ -204,5 +208,3 @@ def _gradients(
             for j in range(2):
                 of_own[j][:, :, local] += found[2 * i + j]
     return [of_query, *of_own, *of_tensors]
-
-

@@ -7,10 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard import distributed
 from regard.attention import POSITIONS, SCORES, WEIGHTS, Lengths, attend
 from regard.attention.engines import ENGINES
 from regard.attention.masks import as_mask
 from regard.attention.positions import Bias
+from regard.distributed.layout import check_order
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.cache import Cache
 from regard.modules.efficient import APPROXIMATIONS
@@ -51,13 +53,17 @@ class MultiHeadAttention(nn.Module):
             `regard.modules.efficient.APPROXIMATIONS`, a `PerLayer` or an `Approximation`. It is for self-attention,
             takes the place of the score, the weights, the position, the dropout and the engine, and supports only
             `Lengths` and `Causal`. None: attention is exact.
+        mesh: the processes that share each sequence: a device mesh with one dimension or a process group. Each passes
+            its own part of the sequence and gets its part of the output, as `regard.distributed.attend`; masks, and the
+            tables of positions and of `bias`, are those of the whole. None: each process has sequences of its own.
+        order: how the sequence is divided over `mesh`: "contiguous", or "zigzag" as `regard.distributed.shard` does.
 
     Attributes:
         extra: the `ExtraKeys` of a module made by `with_extra_keys`, or None.
 
     Raises:
         ArgumentError: `heads` doesn't divide `width` and `head_size` isn't given, the projections don't fit the sizes,
-            an input has the wrong size, or `approximation` meets an argument that it can't be combined with.
+            an input has the wrong size, or `approximation` or `mesh` meets an argument that it can't be combined with.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.2; the notes, 001, 002, 004.
 
@@ -88,6 +94,8 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
         engine: str = "auto",
         approximation: Any = None,
+        mesh: Any = None,
+        order: str = "contiguous",
     ):
         super().__init__()
         if heads < 1 or (head_size is None and width % heads):
@@ -121,6 +129,12 @@ class MultiHeadAttention(nn.Module):
         self.dropout = dropout
         self.engine = engine
         self.approximation = make_part("approximation", approximation, APPROXIMATIONS, **sizes)
+        check_order(order)
+        if mesh is not None and approximation is not None:
+            raise ArgumentError(
+                "`mesh` must be None where there is an `approximation`, which needs the whole sequence in one process."
+            )
+        self.mesh, self.order = mesh, order
         if self.approximation is not None:
             key_width = width if key_width is None else key_width
             widths = Widths(width, key_width, key_width if value_width is None else value_width)
@@ -401,13 +415,22 @@ class MultiHeadAttention(nn.Module):
         if cache is not None and cache.lengths is not None:
             ragged = Lengths(query=None if cache.sealed else lengths, key=cache.lengths)
             mask = ragged if mask is None else ragged & mask
+        if self.mesh is not None and (cache is not None or self.extra is not None):
+            raise ArgumentError(
+                "`mesh` must be None where there is a `cache` or extra keys, which belong to one process, but isn't. "
+                "Generate with a module without a mesh: the parameters are the same."
+            )
         if self.extra is not None:
             bias = None if bias is None else self.extra.pad_bias(bias, keys.shape[2])
             keys, values = self.extra(keys, values)
             mask = None if mask is None else self.extra.extend_mask(as_mask(mask))
         parts = {"score": self.score, "weights": self.weights, "mask": mask, "position": self._position(bias)}
         dropout = self.dropout if self.training else 0.0
-        heads = attend(queries, keys, values, **parts, dropout=dropout, engine=self.engine)
+        rest = {"dropout": dropout, "engine": self.engine}
+        if self.mesh is None:
+            heads = attend(queries, keys, values, **parts, **rest)
+        else:
+            heads = distributed.attend(queries, keys, values, **parts, **rest, group=self.mesh, order=self.order)
         return self._joined(heads)
 
     def _approximate(self, vectors: Tensor, mask: Any) -> Tensor:
