@@ -30,7 +30,15 @@ from regard.attention import Causal, Documents, Window
 
 HEADS, FEATURE, RANKS, ROUNDS = 4, 64, 2, 3
 ORDER = {"causal": "zigzag"}
-COLUMNS = ("mask", "way", "seconds", "ratio", "memory", "sent", "least", "failed")
+COLUMNS = (
+    "mask",
+    "exchange",
+    "seconds",
+    "beside one process",
+    "peak MiB of a process",
+    "MiB sent by a rank, at most",
+    "least that a rank must receive, at most",
+)
 
 
 def masks(length: int) -> dict[str, Any]:
@@ -145,7 +153,7 @@ def together(ranks: int, work: str, *arguments: Any) -> list[Any]:
     """What each rank finds."""
     with TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(rank_, (ranks, Path(folder), work, arguments), nprocs=ranks)
-        return [eval((Path(folder) / f"{rank}.txt").read_text()) for rank in range(ranks)]  # noqa: S307 - numbers
+        return [eval((Path(folder) / f"{rank}.txt").read_text()) for rank in range(ranks)]
 
 
 def main() -> None:
@@ -157,39 +165,43 @@ def main() -> None:
     rows = []
     for name in given.masks or masks(length):
         ways = ["one process", *distributed.EXCHANGES, *(["PyTorch"] if name in ("full", "causal") else [])]
-        seconds: dict[str, list[float]] = {way: [] for way in ways}
-        failed: dict[str, str] = {}
-        for _ in range(ROUNDS):
-            for way in ways:
-                if way in failed:
-                    continue
-                ranks = 1 if way == "one process" else RANKS
-                try:
-                    seconds[way].append(max(together(ranks, "time", way, name, length)))
-                except torch.multiprocessing.ProcessRaisedException as error:
-                    if way != "PyTorch":
-                        raise
-                    failed[way] = str(error).strip().splitlines()[-1]
+        seconds, failed = times(ways, name, length)
         for way in ways:
             if way in failed:
-                rows.append({"mask": name, "way": way, "failed": failed[way]})
-                print(name, way, failed[way], flush=True)
+                rows.append([name, way, failed[way], *["-"] * 4])
                 continue
             ranks = 1 if way == "one process" else RANKS
-            row = {"mask": name, "way": way, "seconds": seconds[way]}
-            row["ratio"] = statistics.median(
-                other / alone for other, alone in zip(seconds[way], seconds["one process"], strict=True)
+            ratio = statistics.median(
+                shared / alone for shared, alone in zip(seconds[way], seconds["one process"], strict=True)
             )
-            row["memory"] = together(ranks, "memory", way, name, length)
+            memory, sent = max(together(ranks, "memory", way, name, length)), ["-", "-"]
             if way in distributed.EXCHANGES:
                 told = together(ranks, "bytes", way, name, length)
-                row["sent"], row["least"] = [each[0] for each in told], [each[1] for each in told]
-            rows.append(row)
-            print(row, flush=True)
+                sent = [f"{max(each) / 2**20:.3g}" for each in zip(*told, strict=True)]
+            took = f"{statistics.median(seconds[way]):.3g}"
+            rows.append([name, way, took, f"{ratio:.2f}", f"{memory:.0f}", *sent])
+            print(*rows[-1], sep=" | ", flush=True)
     if given.masks:
         return
     about = conditions("regard", length=length, heads=HEADS, features=FEATURE, rounds=ROUNDS)
-    save("sequence_parallel", COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows], about)
+    save("sequence_parallel", COLUMNS, rows, about)
+
+
+def times(ways: list[str], name: str, length: int) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """The seconds of each way, round by round, and what went wrong with PyTorch's."""
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    failed: dict[str, str] = {}
+    for _ in range(ROUNDS):
+        for way in [way for way in ways if way not in failed]:
+            try:
+                found = together(1 if way == "one process" else RANKS, "time", way, name, length)
+                seconds[way].append(max(found))
+            except torch.multiprocessing.ProcessRaisedException as error:
+                if way != "PyTorch":
+                    raise
+                failed[way] = str(error).strip().splitlines()[-1]
+                print(name, way, failed[way], flush=True)
+    return seconds, failed
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Modules whose sequences are divided over processes: their outputs and gradients, wrapped, checkpointed, and as DTensors."""
+"""Modules whose sequences are divided over processes: outputs and gradients, wrapped, checkpointed, as DTensors."""
 
 from typing import Any
 

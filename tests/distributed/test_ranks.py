@@ -1,4 +1,4 @@
-"""What ranks do besides the product of parts: hidden numbers, dropout, bytes, higher derivatives, and what goes wrong."""
+"""What ranks do besides the product of parts: hidden numbers, dropout, bytes, derivatives, and what goes wrong."""
 
 import time
 from typing import Any
@@ -221,7 +221,7 @@ def zeros() -> list[bool]:
 
 
 def planned() -> list[str]:
-    """What is chosen, for full attention, a window, and a normaliser that doesn't merge, of heads that can't be shared."""
+    """What is chosen: for full attention, a window, and a normaliser whose rows don't merge."""
     many, odd = own(*three(64, heads=4)), own(*three(64, heads=3))
     return [
         distributed.plan(*many).exchange,

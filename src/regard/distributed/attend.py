@@ -57,9 +57,9 @@ def attend(
         order: how the sequence is divided: "contiguous", rank 0 holds its beginning; or "zigzag", as
             `shard(..., order="zigzag")` divides it, for causal masks.
         exchange: what is sent: "heads", so that each rank computes some heads of all positions (any parts; the heads of
-            the keys must be a multiple of the ranks); "ring", the keys and values in rounds (softmax, sigmoid and ReLU);
-            "gather", all the keys and values that a rank's mask lets it see (any parts; memory grows with them); or
-            "auto". A mask decides which keys are sent.
+            the keys must be a multiple of the ranks); "ring", the keys and values in rounds (softmax, sigmoid, ReLU);
+            "gather", all the keys and values that a rank's queries may see (any parts; memory grows with them); or
+            "auto". With "ring" and "gather" the mask decides which keys are sent.
         score, weights, mask, position, dropout, seed, engine: as in `regard.attend`, equal on every rank. A mask, and
             tables of parts, are those of the whole sequence.
 

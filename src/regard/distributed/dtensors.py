@@ -32,8 +32,8 @@ def attend_dtensors(
     for name, tensor in three.items():
         if not is_dtensor(tensor):
             raise ArgumentError(
-                f"`{name}` must be a DTensor, since one of query, key and value is. Convert it with DTensor.from_local, or "
-                "pass all three with .to_local()."
+                f"`{name}` must be a DTensor, since one of query, key and value is. Convert it by DTensor.from_local, "
+                "or pass all three with .to_local()."
             )
         if tuple(tensor.placements) != (Shard(2),):
             raise ArgumentError(

@@ -1,7 +1,7 @@
 """The gradient of a block of softmax by PyTorch's kernel, without computing the block again.
 
-The kernel takes a row's output and its logsumexp from whoever computed them. Given those over all keys, the weights that
-it recomputes are those of the whole row, so that it gives the block's part of the gradient.
+The kernel takes a row's output and its logsumexp from whoever computed them. Given those over all keys, the weights
+that it recomputes are those of the whole row, so that it gives the block's part of the gradient.
 """
 
 import dataclasses

@@ -38,7 +38,7 @@ class Peers:
                     f"`group` must be a mesh with one dimension, but has {group.ndim}. Pass one of them: mesh['name']."
                 )
             group = group.get_group()
-        self._group = dist.group.WORLD if group is None else group
+        self._group: Any = dist.group.WORLD if group is None else group
         self.rank, self.size = dist.get_rank(self._group), dist.get_world_size(self._group)
         if self.rank < 0:
             raise ArgumentError("`group` must have this process in it, but hasn't. Call it in the group's ranks only.")

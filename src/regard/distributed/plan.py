@@ -75,7 +75,8 @@ def plan_of(call: Call, exchange: str, widths: Widths) -> SharedPlan:
         reason = refused[exchange]
         if reason is not None:
             raise RefusedError(
-                f"`exchange` {exchange!r} can't share this call: {reason}. Use exchange='auto', which takes one that can."
+                f"`exchange` {exchange!r} can't share this call: {reason}. "
+                "Use exchange='auto', which takes one that can."
             )
         others = {name: reason or "another was asked for by name" for name, reason in refused.items()}
         return _plan(call, exchange, "it was asked for by name", others, widths)

@@ -3,7 +3,6 @@
 import dataclasses
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from regard.attention.masks.mask import Causal, Dense, Mask, allows, spans_of
