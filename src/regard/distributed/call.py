@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.attend import run
 from regard.attention.known import Known, signature
 from regard.attention.masks import Reach, allows, stretch_of
-from regard.attention.parts import select
+from regard.attention.parts import declares, select
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
@@ -97,11 +97,12 @@ class Call:
             first: the numbers of the first query, key and head.
         """
         batch, _, rows, _ = query.shape
-        by_number = self.dropout > 0 or type(parts.position) is not Position
+        by_offset = bool(declares(type(parts.position), "by_offset"))
+        by_number = self.dropout > 0 or not (by_offset or type(parts.position) is Position)
         origin = Origin(*first, self.queries.length, self.keys.length)
         mask = parts.mask
         if first != (0, 0, 0) or rows != origin.queries or key.shape[2] != origin.keys:
-            mask = stretch_of(mask, origin, batch, rows, key.shape[2], by_number=by_number)
+            mask = stretch_of(mask, origin, batch, rows, key.shape[2], by_number=by_number, by_offset=by_offset)
         parts = dataclasses.replace(parts, mask=mask)
         known = signature(parts.score, parts.weights, self.parts.mask, parts.position) is not None
         # Parts that are known capture no tensor, so they needn't be tried out.

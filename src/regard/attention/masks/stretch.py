@@ -64,22 +64,24 @@ class Stretch(Mask):
         return Sizes(sizes.batch, self.origin.queries, self.origin.keys, *self.mask.lengths(), device=sizes.device)
 
 
-def stretch_of(mask: Mask, origin: Origin, batch: int, queries: int, keys: int, *, by_number: bool) -> Mask:
+def stretch_of(
+    mask: Mask, origin: Origin, batch: int, queries: int, keys: int, *, by_number: bool, by_offset: bool
+) -> Mask:
     """The mask of a stretch: one that engines know better, if it allows the same pairs and nothing else asks for it.
 
     Args:
         by_number: whether something else than the mask depends on the numbers of queries, keys or heads.
+        by_offset: whether something else depends on the offset of a key and a query.
     """
-    if not by_number and type(mask) is Dense:
-        return mask
     shift = origin.query + origin.keys - origin.queries - origin.key
-    if not by_number and type(mask) is Causal:
-        if shift == keys - queries:
-            return mask
-        if shift >= keys - 1:
-            return Dense()
+    if type(mask) is Causal and shift == keys - queries and not by_number:
+        return mask
     stretch = Stretch(mask, origin)
-    if not by_number and stretch.hides_nothing(Sizes(batch, queries, keys, *mask.lengths(), origin=origin)):
+    if by_number or by_offset:
+        return stretch
+    if type(mask) is Dense or (type(mask) is Causal and shift >= keys - 1):
+        return Dense()
+    if stretch.hides_nothing(Sizes(batch, queries, keys, *mask.lengths(), origin=origin)):
         return Dense()
     return stretch
 

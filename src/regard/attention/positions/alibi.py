@@ -28,6 +28,7 @@ class Slopes(OffsetBias):
 
     slopes: Tensor
 
+    by_offset: ClassVar[bool] = True
     formulas: ClassVar[Mapping[str, str]] = {"scores": "-slope * |j - i|"}
 
     def __post_init__(self) -> None:

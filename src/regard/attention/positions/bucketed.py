@@ -35,6 +35,7 @@ class Buckets(OffsetBias):
     reach: int = 128
     causal: bool = False
 
+    by_offset: ClassVar[bool] = True
     formulas: ClassVar[Mapping[str, str]] = {"scores": "b(bucket of j - i)"}
 
     def __post_init__(self) -> None:

@@ -33,10 +33,12 @@ class Position:
 
     - `adds`: whether its `scores` and `outputs` only add something;
     - `adds_constants`: whether its `scores` adds what depends on neither query nor key;
+    - `by_offset`: whether scores and outputs depend on positions through the offset of key and query alone;
     - `formulas`: by hook, how it is written. A subclass doesn't inherit it.
     """
 
     adds: ClassVar[bool] = True
+    by_offset: ClassVar[bool] = False
     formulas: ClassVar[Mapping[str, str]] = {}
 
     def heads(self, query: Tensor, key: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:

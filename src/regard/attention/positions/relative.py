@@ -33,6 +33,7 @@ class RelativeKeys(Position):
 
     table: Tensor
 
+    by_offset: ClassVar[bool] = True
     formulas: ClassVar[Mapping[str, str]] = {"scores": "sum_f q_f * r_(j - i)f / sqrt(d)"}
 
     def __post_init__(self) -> None:
@@ -69,6 +70,7 @@ class RelativeValues(Position):
 
     table: Tensor
 
+    by_offset: ClassVar[bool] = True
     formulas: ClassVar[Mapping[str, str]] = {"outputs": "sum_j w_j * r_(j - i)c"}
 
     def __post_init__(self) -> None:

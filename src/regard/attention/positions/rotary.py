@@ -52,6 +52,7 @@ class Rotary(Position):
     pairs: str = "halves"
     stretch: float = 1.0
 
+    by_offset: ClassVar[bool] = True
     formulas: ClassVar[Mapping[str, str]] = {"heads": "rotate({x})"}
 
     def __post_init__(self) -> None:
