@@ -100,7 +100,7 @@ def may_refuse(case: Case, exchange: str, ranks: int) -> bool:
 
 @pytest.mark.parametrize(
     ("ranks", "step"),
-    [(2, 5), pytest.param(2, 1, marks=pytest.mark.slow), pytest.param(4, 1, marks=pytest.mark.slow)],
+    [(2, 9), pytest.param(2, 1, marks=pytest.mark.slow), pytest.param(4, 1, marks=pytest.mark.slow)],
 )
 def test_ranks_compute_what_one_process_does(ranks, step):
     every = pairwise_with(WAYS)[::step]
@@ -118,7 +118,7 @@ def test_ranks_compute_what_one_process_does(ranks, step):
             if not each["gap"] <= 20 * ROUNDING[torch.float64]:
                 wrong.append(f"{what}: {each['where']} of rank {rank} is off by {each['gap']:.2g}")
     assert not wrong, "\n".join(wrong)
-    assert all(done[exchange] > 15 for exchange in (*EXCHANGES, "auto")), done
+    assert all(done[exchange] > 8 for exchange in (*EXCHANGES, "auto")), done
 
 
 def test_every_part_meets_every_way():

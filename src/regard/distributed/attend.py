@@ -98,7 +98,6 @@ def attend(
     if chosen == "gather":
         return _by_gathering(call, query, key, value)
     merging = merging_of(call.parts, lambda: call.counts(query))
-    assert merging is not None
     return by_rounds(call, merging, query, key, value)
 
 

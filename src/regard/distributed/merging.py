@@ -19,7 +19,7 @@ from regard.attention.request import Parts
 from regard.attention.sizes import Index
 from regard.attention.weights import Relu, Sigmoid, Softmax
 
-__all__ = ["LogSums", "Merging", "Sums", "merging_of"]
+__all__ = ["LogSums", "Merging", "Sums", "merges", "merging_of"]
 
 Counts = Callable[[], Tensor]
 """Gives how many keys each of this rank's queries may see, (batch or 1, head or 1, query); 1 for none."""
@@ -141,8 +141,11 @@ class _RowBias(Position):
         return None, None, None
 
 
-def merging_of(parts: Parts, counts: Counts) -> Merging | None:
-    """How the rows of these parts merge; None if they don't."""
-    if type(parts.weights) is Softmax:
-        return LogSums(parts)
-    return Sums(parts, counts) if type(parts.weights) in (Relu, Sigmoid) else None
+def merges(parts: Parts) -> bool:
+    """Whether the rows of these parts merge."""
+    return type(parts.weights) in (Softmax, Relu, Sigmoid)
+
+
+def merging_of(parts: Parts, counts: Counts) -> Merging:
+    """How the rows of parts that merge do."""
+    return LogSums(parts) if type(parts.weights) is Softmax else Sums(parts, counts)

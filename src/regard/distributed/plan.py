@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from regard.attention.user_parts import UserPosition, unwrapped
-from regard.attention.weights import Relu, Sigmoid, Softmax
 from regard.distributed.call import Call
+from regard.distributed.merging import merges
 from regard.errors import RefusedError, UnknownNameError
 
 __all__ = ["EXCHANGES", "SharedPlan", "plan_of"]
@@ -82,9 +82,10 @@ def plan_of(call: Call, exchange: str, widths: Widths) -> SharedPlan:
         return _plan(call, exchange, "it was asked for by name", others, widths)
     able = [name for name in EXCHANGES if refused[name] is None]
     most = 2 * max(call.keys.counts)
-    if "gather" in able and len(able) > 1 and max(_keys(call, "gather")) > most:
+    gathered = max(stop - start for rank in range(call.peers.size) for start, stop in [call.bounds(rank)])
+    if "gather" in able and len(able) > 1 and gathered > most:
         able.remove("gather")
-        refused["gather"] = f"a rank would hold more than two ranks' keys at once, {most}"
+        refused["gather"] = f"a rank would gather {gathered} keys, more than two ranks hold"
     seconds = {name: _seconds(call, name, widths) for name in able}
     chosen = min(able, key=lambda name: seconds[name])
     others = {
@@ -113,7 +114,7 @@ def _refusal(name: str, call: Call, widths: Widths) -> str | None:
             return f"{widths.key_heads} heads of the keys can't be divided among {ranks} ranks"
         if isinstance(parts.position, UserPosition):
             return "a position scheme of your own may ask which head it is in"
-    if name == "ring" and type(parts.weights) not in (Softmax, Relu, Sigmoid):
+    if name == "ring" and not merges(parts):
         part = unwrapped(parts.weights)
         kind = getattr(part, "__name__", type(part).__name__)
         return f"rows of {kind} aren't merged from rows over fewer keys"
