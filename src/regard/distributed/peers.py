@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError, RegardError, is_out_of_memory
 
 __all__ = ["Exchange", "Peers"]
 
@@ -117,6 +117,8 @@ def _lost(peers: Peers) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
         raise RegardError(
             f"Rank {peers.rank} of {peers.size} waited for another rank in vain: it has ended, or isn't in the same "
             "call. Its own messages may say why; every rank must call attend, and backward, equally often."
