@@ -16,6 +16,7 @@ from regard.inspection.capture.encoder_padding import padding_as_outside
 from regard.inspection.capture.growing_keys import GrowingKeys
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.intervene import Changes
+from regard.inspection.capture.layers.read_layers import layers_read
 from regard.inspection.capture.module_names import ModuleNames
 from regard.inspection.capture.recorded_call import recorded_call
 from regard.inspection.explain.changes import Change, is_expressed_by_parts
@@ -108,7 +109,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         seen.layers.append(layer)
 
     interception = Interception(add, names.current, change)
-    with padding_as_outside(model), attention.followed(), interception:
+    with padding_as_outside(model), attention.followed(), layers_read(model, interception), interception:
         yield seen
     seen.check()
     unrecorded |= interception.unrecorded
