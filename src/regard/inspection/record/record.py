@@ -84,8 +84,14 @@ class LayerRecord:
 
     @property
     def heads(self) -> int:
-        """The number of heads."""
-        return sum(call.heads for call in self.calls) if self.along == "head" else self.calls[0].heads
+        """The number of heads; of a state-space layer whose heads are channels 1, which is their mean."""
+        heads = [1 if call.is_of_channels else call.heads for call in self.calls]
+        return sum(heads) if self.along == "head" else heads[0]
+
+    @property
+    def is_effective(self) -> bool:
+        """Whether it is a state-space layer, of which absolute effective weights are given as shares of each row."""
+        return any(call.is_effective for call in self.calls)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Longformer's attention, as transformers computes it: in chunks, with global tokens that have projections of their own.
+"""Longformer's attention, as transformers computes it: in chunks, and with other projections for global tokens.
 
 LED's encoder has the same. What the layer multiplies in pieces is read as one call, by the numbers of the tokens.
 """

@@ -1,4 +1,4 @@
-"""Attention to a window and to global tokens, as rules: which pairs may attend, and the second projections of Longformer.
+"""Attention to a window and to global tokens, as rules: the pairs that may attend, and Longformer's second projections.
 
 Global tokens attend to all keys and are attended to by all queries. In Longformer they attend by queries, keys and
 values of their own.

@@ -17,11 +17,15 @@ from torch.overrides import handle_torch_function
 
 from regard.attention.pytorch_internals import sees_calls
 from regard.inspection.capture.call import AttentionCall
-from regard.inspection.capture.outside import flash_attn, xformers
+from regard.inspection.capture.outside import flash_attn, state_space, xformers
 
 __all__ = ["outside_reader", "redirected"]
 
-_READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {**flash_attn.READERS, **xformers.READERS}
+_READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
+    **flash_attn.READERS,
+    **xformers.READERS,
+    **state_space.READERS,
+}
 
 _lock = threading.Lock()
 _blocks = 0
