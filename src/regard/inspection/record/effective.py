@@ -69,15 +69,15 @@ class StateSpace(Position):
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         group = self.group[at.head]
-        reads = self.reads[at.batch, group, at.query].squeeze(-2)
-        writes = self.writes[at.batch, group, at.key].squeeze(-3) * key[..., 2:3]
+        reads = self.reads[at.batch, group, at.query].squeeze(-2).to(query.dtype)
+        writes = self.writes[at.batch, group, at.key].squeeze(-3).to(key.dtype) * key[..., 2:3]
         # Large sums cancel in the first part, and what it lost of them is in the second.
         passed = (query[..., 0].unsqueeze(-1) - key[..., 0].unsqueeze(-2)) + (
             query[..., 1].unsqueeze(-1) - key[..., 1].unsqueeze(-2)
         )
         # Keys that come later are hidden; without a bound their exponentials overflow.
         passed = passed.clamp(min=0.0)
-        rates = self.rates[at.head].flatten(0, -2).unsqueeze(1).unsqueeze(1)
+        rates = self.rates[at.head].flatten(0, -2).unsqueeze(1).unsqueeze(1).to(query.dtype)
         if not self.is_of_channels:
             return ((reads @ writes.mT) * torch.exp(rates[..., 0] * passed)).to(scores.dtype)
         found = torch.zeros_like(passed)

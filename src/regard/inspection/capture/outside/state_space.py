@@ -35,8 +35,8 @@ def _read_channels(function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     """The scan of the first Mamba: inputs (batch, channel, length), and a head for each channel."""
     given = _given(function, args, kwargs)
     inputs, steps = given["hidden_states"].float(), _steps(given, (1, -1, 1))
-    batch, channels, _ = inputs.shape
-    writes, reads = (_of_groups(given[name], batch, axis=-1) for name in ("B", "C"))
+    channels = inputs.shape[1]
+    writes, reads = (_of_groups(given[name]) for name in ("B", "C"))
     gate = given.get("z")
 
     def four(tensor: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def _read_heads(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Atte
     inputs = given["hidden_states"].float().transpose(1, 2)
     # (batch length head) -> (batch head length)
     steps = _steps(given, (1, 1, -1)).clamp(*given.get("dt_limit", (0.0, float("inf")))).transpose(1, 2)
-    batch, heads = inputs.shape[:2]
+    heads = inputs.shape[1]
     # (batch length group state) -> (batch group length state)
     writes, reads = (given[name].float().transpose(1, 2) for name in ("B", "C"))
     gate = given.get("z")
@@ -132,7 +132,7 @@ def _steps(given: Mapping[str, Any], shape: tuple[int, ...]) -> Tensor:
     return functional.softplus(steps).float() if given.get("delta_softplus", False) else steps.float()
 
 
-def _of_groups(tensor: Tensor, batch: int, axis: int) -> Tensor:
+def _of_groups(tensor: Tensor) -> Tensor:
     """B or C of the first Mamba, (batch, group, length, state)."""
     if tensor.ndim < 3:
         raise NotImplementedError("`B` and `C` that don't depend on the input aren't read")
