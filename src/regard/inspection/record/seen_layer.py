@@ -104,6 +104,9 @@ class SeenLayer:
             ArgumentError: a state-space layer has so many channels that their weights would take over a gigabyte.
         """
         self._check_channels(self.query.shape[2] if rows is None else len(rows))
+        return self._weighed(rows)
+
+    def _weighed(self, rows: Sequence[int] | Tensor | None) -> Tensor:
         with torch.no_grad():
             return weigh(self.query, self.key, **self.parts, rows=rows)
 
@@ -130,7 +133,7 @@ class SeenLayer:
         # Other parts may tell heads apart by their numbers.
         if not isinstance(self.position, StateSpace) or not isinstance(self.mask, Causal):
             few = heads
-        parts = (self._of_heads(slice(first, first + few)).weights(rows).abs() for first in range(0, heads, few))
+        parts = (self._of_heads(slice(first, first + few))._weighed(rows).abs() for first in range(0, heads, few))
         if self.is_of_channels:
             sizes = functools.reduce(torch.add, (each.sum(1, keepdim=True) for each in parts))
         else:
