@@ -1,6 +1,7 @@
 """Longformer's attention, as transformers computes it: in chunks, and with other projections for global tokens.
 
-LED's encoder has the same. What the layer multiplies in pieces is read as one call, by the numbers of the tokens.
+LED's encoder has the same. What the layer multiplies in pieces is read as one call, by the numbers of the tokens. The
+model fills its inputs up to whole chunks; what is hidden at the end of all items is left out of the call.
 """
 
 import inspect
@@ -9,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from regard.attention import Dot
 from regard.inspection.capture.call import AttentionCall
@@ -25,6 +27,8 @@ def read(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     shown, chosen = ~given["is_index_masked"], given["is_index_global_attn"]
     if not torch.equal(shown, marks >= 0):
         raise NotImplementedError("`attention_mask` hides other tokens than `is_index_masked`")
+    count = _last(shown) + 1
+    vectors, shown, chosen = (each[:, :count] for each in (vectors, shown, chosen))
     scale = 1 / math.sqrt(module.head_dim)
 
     def heads(linear: nn.Module) -> Tensor:
@@ -40,7 +44,8 @@ def read(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     mask = window_rule(module.one_sided_attn_window_size, chosen, shown)
 
     def returned(outputs: Tensor) -> Any:
-        return (outputs.transpose(1, 2).flatten(2).to(result[0].dtype), *result[1:])
+        joined = outputs.transpose(1, 2).flatten(2).to(result[0].dtype)
+        return (functional.pad(joined, (0, 0, 0, result[0].shape[1] - count)), *result[1:])
 
     def outputs(given: Any, rows: Tensor) -> Tensor:
         return given[0][:, rows].unflatten(-1, (module.num_heads, module.head_dim)).transpose(1, 2)
@@ -55,6 +60,12 @@ def read(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
         returned,
         outputs,
     )
+
+
+def _last(shown: Tensor) -> int:
+    """The number of the last token that is shown in any item; that of the last token, if none is."""
+    found = shown.any(0).nonzero()
+    return int(found[-1]) if len(found) else shown.shape[1] - 1
 
 
 READERS = {
