@@ -186,6 +186,19 @@ def test_weights_are_what_the_models_own_scan_answers_to_single_inputs(mamba, mo
             torch.testing.assert_close(layer.weights(), own, rtol=1e-4, atol=1e-6)
 
 
+def test_the_models_functions_are_put_back(mamba):
+    module = sys.modules[type(mamba).__module__]
+    scan = module.mamba_selective_scan
+    with torch.no_grad(), watch(mamba):
+        assert module.mamba_selective_scan is not scan
+        with watch(mamba) as inner:
+            mamba(IDS)
+        assert module.mamba_selective_scan is not scan
+        mamba(IDS)
+    assert module.mamba_selective_scan is scan
+    assert len(inner) == 2
+
+
 def test_a_record_of_other_weights_is_noticed(mamba2):
     """The comparison with what the layer gave isn't one with itself."""
     with torch.no_grad(), watch(mamba2) as seen:

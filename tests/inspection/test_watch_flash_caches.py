@@ -144,11 +144,8 @@ class FlashAttention2:
         ):
             rules, results = (softmax_scale, causal, window_size, softcap, alibi_slopes), []
             for number in range(len(q)):
-                count = (
-                    k_cache.shape[1]
-                    if cache_seqlens is None
-                    else int(torch.as_tensor(cache_seqlens).expand(len(q))[number])
-                )
+                lengths = torch.as_tensor(k_cache.shape[1] if cache_seqlens is None else cache_seqlens)
+                count = int(lengths.expand(len(q))[number])
                 if block_table is not None:
                     caches = [torch.cat([each[place] for place in block_table[number]]) for each in (k_cache, v_cache)]
                 else:

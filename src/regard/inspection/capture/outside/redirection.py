@@ -1,7 +1,8 @@
 """Calls of functions outside of PyTorch, led through PyTorch's function protocol for the duration of a block.
 
 Such a function is replaced, in each loaded module that holds it, by one that asks the active modes first, as the
-functions of PyTorch do. Without a mode, as in other threads, it calls the function and does nothing else.
+functions of PyTorch do. Without a mode, as in other threads, it calls the function and does nothing else. Functions that
+only their own module calls are replaced there alone, since looking through all modules takes as long as a small model.
 """
 
 import functools
@@ -26,11 +27,14 @@ _READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
     **xformers.READERS,
     **state_space.READERS,
 }
+_OWN_READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = state_space.OWN_READERS
 
 _lock = threading.Lock()
 _blocks = 0
 # What stands in for each function, and what it stands in for.
 _stand_ins: dict[Any, Any] = {}
+# Those of functions that only their own module calls: the module and the name, with what stood there.
+_own: dict[tuple[str, str], Any] = {}
 
 
 def outside_reader(stand_in: Any) -> Callable[..., AttentionCall] | None:
@@ -46,6 +50,7 @@ def redirected() -> Iterator[None]:
         if not _blocks:
             _stand_ins.update(_found())
             _exchange({id(original): stand_in for stand_in, original in _stand_ins.items()})
+            _put_own()
         _blocks += 1
     try:
         yield
@@ -53,6 +58,9 @@ def redirected() -> Iterator[None]:
         with _lock:
             _blocks -= 1
             if not _blocks:
+                for (module, name), original in _own.items():
+                    setattr(sys.modules[module], name, original)
+                _own.clear()
                 # Modules that were imported inside of the block hold the stand-ins, too.
                 _exchange({id(stand_in): original for stand_in, original in _stand_ins.items()})
                 _stand_ins.clear()
@@ -67,6 +75,14 @@ def _found() -> dict[Any, Any]:
         if inspect.isfunction(original) and original not in found.values():
             found[_stand_in(original, read)] = original
     return found
+
+
+def _put_own() -> None:
+    for (module, name), read in _OWN_READERS.items():
+        original = getattr(sys.modules.get(module), name, None)
+        if inspect.isfunction(original):
+            _own[module, name] = original
+            setattr(sys.modules[module], name, _stand_in(original, read))
 
 
 def _stand_in(original: Callable[..., Any], read: Callable[..., AttentionCall]) -> Callable[..., Any]:

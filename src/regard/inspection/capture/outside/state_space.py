@@ -15,7 +15,7 @@ from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.outside.call_arguments import given_arguments
 from regard.inspection.record.effective import Effective, Gated, StateSpace, split_sums
 
-__all__ = ["READERS"]
+__all__ = ["OWN_READERS", "READERS"]
 
 # mamba_ssm names some arguments in another way.
 _NAMES = {
@@ -162,7 +162,7 @@ def _with_outputs(result: Any, outputs: Tensor) -> Any:
 _FAMILIES = ("bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "mamba", "mamba2", "nemotron_h")
 _FAMILIES += ("zamba", "zamba2")
 
-READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
+OWN_READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
     (f"transformers.models.{family}.modeling_{family}", name): read
     for family in _FAMILIES
     for name, read in (
@@ -172,7 +172,9 @@ READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
         ("mamba2_selective_state_update", _read_step),
     )
 }
-READERS |= {
+"""The functions that only their own module calls: each family has a copy."""
+
+READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
     ("mamba_ssm.ops.selective_scan_interface", "selective_scan_fn"): _read_channels,
     ("mamba_ssm.ops.triton.ssd_combined", "mamba_chunk_scan_combined"): _read_heads,
 }
