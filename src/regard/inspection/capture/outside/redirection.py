@@ -1,8 +1,10 @@
 """Calls of functions outside of PyTorch, led through PyTorch's function protocol for the duration of a block.
 
 Such a function is replaced, in each loaded module that holds it, by one that asks the active modes first, as the
-functions of PyTorch do. Without a mode, as in other threads, it calls the function and does nothing else. Functions that
-only their own module calls are replaced there alone, since looking through all modules takes as long as a small model.
+functions of PyTorch do. Without a mode, as in other threads, it calls the function and does nothing else.
+
+Functions that only their own module calls are replaced there alone: looking through all modules takes as long as a small
+model.
 """
 
 import functools
@@ -33,8 +35,8 @@ _lock = threading.Lock()
 _blocks = 0
 # What stands in for each function, and what it stands in for.
 _stand_ins: dict[Any, Any] = {}
-# Those of functions that only their own module calls: the module and the name, with what stood there.
-_own: dict[tuple[str, str], Any] = {}
+# Of functions that only their own module calls: the module, the name, and what stood there.
+_own: list[tuple[Any, str, Any]] = []
 
 
 def outside_reader(stand_in: Any) -> Callable[..., AttentionCall] | None:
@@ -58,8 +60,8 @@ def redirected() -> Iterator[None]:
         with _lock:
             _blocks -= 1
             if not _blocks:
-                for (module, name), original in _own.items():
-                    setattr(sys.modules[module], name, original)
+                for module, name, original in _own:
+                    setattr(module, name, original)
                 _own.clear()
                 # Modules that were imported inside of the block hold the stand-ins, too.
                 _exchange({id(stand_in): original for stand_in, original in _stand_ins.items()})
@@ -78,11 +80,12 @@ def _found() -> dict[Any, Any]:
 
 
 def _put_own() -> None:
-    for (module, name), read in _OWN_READERS.items():
-        original = getattr(sys.modules.get(module), name, None)
+    for (module_name, name), read in _OWN_READERS.items():
+        module = sys.modules.get(module_name)
+        original = getattr(module, name, None)
         if inspect.isfunction(original):
-            _own[module, name] = original
-            setattr(sys.modules[module], name, _stand_in(original, read))
+            _own.append((module, name, original))
+            setattr(module, name, _stand_in(original, read))
 
 
 def _stand_in(original: Callable[..., Any], read: Callable[..., AttentionCall]) -> Callable[..., Any]:
