@@ -3,8 +3,8 @@
 Such a function is replaced, in each loaded module that holds it, by one that asks the active modes first, as the
 functions of PyTorch do. Without a mode, as in other threads, it calls the function and does nothing else.
 
-Functions that only their own module calls are replaced there alone: looking through all modules takes as long as a small
-model.
+Functions that only their own module calls are replaced there alone: looking through all modules takes as long as a
+small model.
 """
 
 import functools
