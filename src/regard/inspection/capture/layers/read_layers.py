@@ -10,13 +10,13 @@ from torch import nn
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.interception_disabled import is_interception_disabled
-from regard.inspection.capture.layers import longformer
+from regard.inspection.capture.layers import deformable, longformer
 
 __all__ = ["layers_read"]
 
 Reader = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], AttentionCall]
 
-_READERS: dict[tuple[str, str], Reader] = {**longformer.READERS}
+_READERS: dict[tuple[str, str], Reader] = {**longformer.READERS, **deformable.READERS}
 
 
 @contextmanager
