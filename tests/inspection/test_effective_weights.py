@@ -281,6 +281,7 @@ def test_story_page_and_figure_say_that_weights_are_effective(model, tmp_path):
     assert "Its largest effective weight is that of" in told
     assert "A state-space layer has no attention. Its effective weights are" in told
     assert "Layer 2 of 2, effective weights," in told
+    assert ("average of 32 channels" if heads == 1 else "average of heads 1-4") in told
     assert "attended" not in told
     assert "heads matters" not in told
     assert record.outcomes.removed == ()

@@ -98,6 +98,9 @@ def select_weights(record: Record, layer: int | None = None, head: int | None = 
         title += ", effective weights"
     if head is None and chosen.heads > 1:
         return Selection(chosen, f"{title}, average of heads 1-{chosen.heads}")
+    channels = sum(call.heads for call in chosen.calls if call.is_of_channels)
+    if channels and head is None:
+        return Selection(chosen, f"{title}, average of {channels:,} channels")
     head = 1 if head is None else head
     if not 1 <= head <= chosen.heads:
         raise ArgumentError(
