@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from regard.cli.main import main
 from regard.errors import ArgumentError, DataError, ModelError
 from regard.inspection import PartlySeen, Record, load_record, save_record, see, story, story_of, value_weighted
+from regard.inspection.capture.layers import read_layers
 from regard.inspection.cases import hugging_face_seq2seq as seq2seq
 from regard.inspection.hugging_face import pretrained_case
 from regard.page import as_text
@@ -224,7 +225,15 @@ def test_a_token_that_is_forced_is_the_answer_that_was_given(folder, tmp_path):
     assert record.scores[0] < 0.5
 
 
-def test_an_encoder_whose_attention_is_not_seen_is_named(folder):
+def test_an_encoder_that_attends_in_windows_has_the_tokens_of_the_source(folder):
+    record = see(pretrained_case(folder("led"), SENTENCE), effects=False)
+    assert [len(each) for each in parts(record)] == [2, 2, 2]
+    assert {layer.shape for layer in record.encoder} == {(len(record.items),) * 2}
+    assert record.outcomes.note == ""
+
+
+def test_an_encoder_whose_attention_is_not_seen_is_named(folder, monkeypatch):
+    monkeypatch.setattr(read_layers, "_READERS", {})
     with pytest.warns(PartlySeen, match="longformer_self_attn was seen up to its weights"):
         record = see(pretrained_case(folder("led"), SENTENCE), effects=True)
     assert record.encoder == ()

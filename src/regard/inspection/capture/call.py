@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.inspection.capture.by_hand.product import DTYPES
+from regard.inspection.record.effective import Gated
 
 __all__ = ["AttentionCall"]
 
@@ -25,6 +26,7 @@ class AttentionCall:
         outputs: the rows (batch, head, row, feature) of what the function returned, given that and the row numbers;
             with a projection, (batch, row, width).
         projection: weight and bias of a linear map that the function applies to the joined heads.
+        after: what the function does to the outputs of the heads where they are those of a state-space layer.
         notes: sentences about what is special.
         module: the name of the module that made the call; "" until changes are applied to it.
         turn: how many calls that module made before.
@@ -39,6 +41,7 @@ class AttentionCall:
     returned: Callable[[Tensor], Any]
     outputs: Callable[[Any, Tensor], Tensor]
     projection: tuple[Tensor, Tensor | None] | None = None
+    after: Gated | None = None
     notes: list[str] = field(default_factory=list)
     module: str = ""
     turn: int = 0

@@ -5,12 +5,12 @@ of the model is patched.
 """
 
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from regard.attention.pytorch_internals import compiler_is_loaded, in_vmap
@@ -42,6 +42,7 @@ class Interception(TorchFunctionMode):
 
     Attributes:
         calls: how many calls of PyTorch's functions were seen.
+        paused: how many layers run that are read as a whole, so that nothing inside of them is looked at.
         unrecorded: the modules in which a look at a call raised an error, and that error, as the end of a sentence.
     """
 
@@ -55,7 +56,7 @@ class Interception(TorchFunctionMode):
         self._seen, self._change = seen, change
         self._by_hand = ByHand(self._attended, module, gradients=change is not None)
         self._module = module
-        self.calls = 0
+        self.calls = self.paused = 0
         self.unrecorded: dict[str, str] = {}
 
     @property
@@ -85,7 +86,7 @@ class Interception(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if is_interception_disabled():
+        if self.paused or is_interception_disabled():
             return func(*args, **kwargs)
         self.calls += 1
         if func not in PERMUTATIONS and getattr(func, "__name__", "") == "__get__":
@@ -103,14 +104,44 @@ class Interception(TorchFunctionMode):
             self._note(error)
             return run()
 
+    def read_layer(
+        self,
+        read: Callable[..., AttentionCall],
+        module: nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+    ) -> Any:
+        """See the call that a whole layer was, and return what goes on in place of its result.
+
+        Args:
+            read: makes the call of the other arguments.
+            module, args, kwargs, result: the layer, what it was called with, and what it returned.
+        """
+        run = ModelCall(lambda: result, (), {})
+        try:
+            with self._looking():
+                call = read(module, args, kwargs, result)
+            return self._attended(call, run)
+        except Exception as error:
+            if run.raised:
+                raise
+            self._note(error)
+            return result
+
     def _intercepted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: ModelCall) -> Any:
         read = FUNCTIONS.get(func) or outside_reader(func)
         if read is None:
             return self._by_hand(func, args, kwargs, run)
-        # What is only looked at needs no gradient; changed outputs go on and do.
-        with interception_disabled(), torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
+        with self._looking():
             call = read(*args, **kwargs)
         return self._attended(call, run)
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        # What is only looked at needs no gradient; changed outputs go on and do.
+        with interception_disabled(), torch.set_grad_enabled(self._change is not None and torch.is_grad_enabled()):
+            yield
 
     def _attended(self, call: AttentionCall, run: ModelCall) -> Any:
         # A block around this one sees what goes on: the function itself, or the operator's call in its place.

@@ -13,6 +13,7 @@ from regard.errors import ArgumentError
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.encoder_padding import padding_as_outside
 from regard.inspection.capture.interception import Interception
+from regard.inspection.capture.layers.read_layers import layers_read
 from regard.inspection.capture.module_names import ModuleNames
 from regard.inspection.explain.changes import Change, unchanged_parts
 from regard.inspection.explain.random_directions import RandomDirection
@@ -180,6 +181,7 @@ def changed(
     """Change a model inside of the block, without a record; the arguments are those of `Changes`."""
     names = ModuleNames(model)
     applied = Changes(names, changes, items, always)
-    with padding_as_outside(model), Interception(lambda call, result: None, names.current, applied):
+    interception = Interception(lambda call, result: None, names.current, applied)
+    with padding_as_outside(model), layers_read(model, interception), interception:
         yield applied
     applied.check()

@@ -51,6 +51,7 @@ def recorded_call(name: str, call: AttentionCall, result: Any, rows: int, growin
             _copied(call.outputs(result, which)),
             _copied_projection(call),
             list(call.notes),
+            after=call.after,
         )
 
 

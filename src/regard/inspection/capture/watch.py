@@ -16,6 +16,7 @@ from regard.inspection.capture.encoder_padding import padding_as_outside
 from regard.inspection.capture.growing_keys import GrowingKeys
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.intervene import Changes
+from regard.inspection.capture.layers.read_layers import layers_read
 from regard.inspection.capture.module_names import ModuleNames
 from regard.inspection.capture.recorded_call import recorded_call
 from regard.inspection.explain.changes import Change, is_expressed_by_parts
@@ -42,7 +43,9 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
     last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values, as matrices or elementwise
     with a sum over the keys. So models of Hugging Face and timm are seen, and your own. Of functions outside of PyTorch
-    those of flash-attn and xformers are seen, which are led through PyTorch's function protocol inside of the block.
+    those of flash-attn and xformers are seen, which are led through PyTorch's function protocol inside of the block. So
+    are the scans of state-space layers, whose record has effective weights (`SeenLayer.is_effective`). A few layers of
+    Hugging Face are read as a whole: those of Longformer, of LED's encoder, and deformable attention.
 
     Nothing of PyTorch and of the model is patched, nothing stays after the block, and other threads aren't seen. The
     queries, keys and values of each call are copied as they were multiplied; calls of a module whose keys begin alike,
@@ -108,7 +111,7 @@ def record_calls(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Chang
         seen.layers.append(layer)
 
     interception = Interception(add, names.current, change)
-    with padding_as_outside(model), attention.followed(), interception:
+    with padding_as_outside(model), attention.followed(), layers_read(model, interception), interception:
         yield seen
     seen.check()
     unrecorded |= interception.unrecorded

@@ -10,7 +10,7 @@ from regard.errors import ArgumentError
 from regard.inspection.explain.changes import Change, HideKey
 from regard.inspection.explain.outcomes import Form, Kind
 from regard.inspection.record.drawn_inputs import DrawnInput
-from regard.inspection.record.record import LayerRecord
+from regard.inspection.record.record import LayerRecord, calls_to_show
 from regard.inspection.record.seen import Seen
 
 __all__ = ["Case", "Layers"]
@@ -91,5 +91,5 @@ class Case:
         if self.layers is not None:
             return Layers(*self.layers(seen))
         count = len(self.items)
-        calls = [each for each in seen if each.query.shape[2] == each.key.shape[2] == count]
+        calls = calls_to_show(each for each in seen if each.query.shape[2] == each.key.shape[2] == count)
         return Layers(tuple(LayerRecord(f"layer {number}", (each,)) for number, each in enumerate(calls, start=1)))

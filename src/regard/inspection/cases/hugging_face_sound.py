@@ -12,6 +12,7 @@ from regard.inputs import read_sound, resample
 from regard.inspection.cases.case import Case, Layers
 from regard.inspection.cases.hugging_face_seq2seq import seq2seq_case
 from regard.inspection.cases.hugging_face_source import Source, runner, sequence_length
+from regard.inspection.record.record import calls_to_show
 from regard.inspection.record.seen import Seen
 
 __all__ = ["reads_sounds", "sound_case"]
@@ -57,7 +58,7 @@ def sound_case(
         return seq2seq_case(model, name, read, piece)
 
     def layers(seen: Seen) -> Layers:
-        calls = [call for call in seen if call.query.shape[2] == call.key.shape[2] == read.length]
+        calls = calls_to_show(call for call in seen if call.query.shape[2] == call.key.shape[2] == read.length)
         return Layers(tuple(read.to_itself(f"layer {number}", call) for number, call in enumerate(calls, start=1)))
 
     def predict(output: Any) -> Tensor:

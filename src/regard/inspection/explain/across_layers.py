@@ -103,7 +103,10 @@ def _through(layer: SeenLayer, vectors: Tensor) -> Tensor:
     # Queries that have nothing of the vectors add nothing.
     needed = vectors.ne(0).flatten(0, 1).any(0).nonzero().flatten()
     for at, block in layer.blocks(needed):
-        weights = block.mean(1) + functional.one_hot(at, layer.key.shape[2])
+        # Effective weights of a state-space layer may be negative, so that a row could sum to 0.
+        weights = (layer.shares(at) if layer.is_effective else block).mean(1) + functional.one_hot(
+            at, layer.key.shape[2]
+        )
         weights = weights / weights.sum(-1, keepdim=True)
         product = vectors[:, :, at].to(weights.dtype) @ weights
         result = product if result is None else result + product

@@ -124,7 +124,7 @@ def _summed(layer: LayerRecord, rows: Sequence[int], measure: Callable[[SeenLaye
         for some in here.split(max(1, _BUDGET // max(1, in_row))) if len(here) else ():
             measured = measure(call, (queries[some] - first).to(call.query.device))[layer.item].double()
             total += layer.by_item((measured * shares[some].to(measured.device)[:, None]).sum(1)).cpu()
-        found.append(total)
+        found.append(total.mean(0, keepdim=True) if call.is_of_channels else total)
     return torch.stack(found).sum(0) if by_step else torch.cat(found)
 
 

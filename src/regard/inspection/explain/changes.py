@@ -353,12 +353,12 @@ def _rule(call: AttentionCall, change: Change) -> dict[str, Any]:
     table = call.parts.get("weights")
     if not isinstance(table, AsScores):
         return call.parts
-    weights: Tensor = call.parts["position"].table
     if not can_be_hidden_from(call):
         raise ArgumentError(
             f"{change} can't be computed: the weights of this layer follow no known rule, and how they would change "
             "isn't known. Heads can be removed."
         )
+    weights: Tensor = call.parts["position"].table
     shown = weights > 0
     scores = torch.where(shown, weights, 1.0).float().log()
     return {"score": Dot(), "weights": "softmax", "mask": Pairs(shown), "position": Bias(scores)}

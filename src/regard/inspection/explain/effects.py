@@ -199,8 +199,8 @@ def _measured(
 
 
 def all_heads(seen: Seen, by: str = "zero") -> tuple[RemoveHead, ...]:
-    """The removal of each head of each layer that was seen."""
-    heads = {layer.name: layer.heads for layer in seen}
+    """The removal of each head of each layer that was seen; state-space layers have no heads of attention."""
+    heads = {layer.name: 0 if layer.is_effective else layer.heads for layer in seen}
     return tuple(
         RemoveHead(number, head, by) for number, count in enumerate(heads.values(), 1) for head in range(1, count + 1)
     )

@@ -10,6 +10,7 @@ from regard.errors import ArgumentError
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.interception import Interception
 from regard.inspection.capture.interception_disabled import interception_disabled
+from regard.inspection.capture.layers.read_layers import layers_read
 from regard.inspection.capture.module_names import ModuleNames
 from regard.inspection.cases.case import Case
 
@@ -77,7 +78,7 @@ def head_gradients(case: Case, place: int) -> list[Tensor]:
         )
     adding = _AddZeros(case.module)
     with torch.inference_mode(False), torch.enable_grad():
-        with adding:
+        with layers_read(case.module, adding), adding:
             predicted = case.predict(case.run(case.inputs))[0, place]
         if case.kind == "numbers":
             answer = 0

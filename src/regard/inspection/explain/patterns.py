@@ -75,7 +75,7 @@ def head_patterns(
     with moderate scores reach 0.97 too, since entropy grows with the length.
 
     Args:
-        layers: a layer, or those of a `Seen`.
+        layers: a layer, or those of a `Seen`, of which state-space layers, which have no attention, are left out.
         items: the texts of the keys; the queries are the same items. Keys and queries after them are left out.
         separators: the numbers of the keys that are separators.
         item: the number of the item in the batch.
@@ -93,7 +93,7 @@ def head_patterns(
         >>> str(head_patterns(layer)[0])
         'a head 0: previous (1.00)'
     """
-    layers = [layers] if isinstance(layers, SeenLayer) else layers
+    layers = [layers] if isinstance(layers, SeenLayer) else [each for each in layers if not each.is_effective]
     return [each for layer in layers for each in _of_layer(layer, items, separators, item, cross)]
 
 

@@ -76,7 +76,8 @@ def see(
         )
     layers, pooling, encoder, decoder = case.layers_of(seen)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(seen.names), start=1)}
-    removable = (*encoder, *decoder, *layers)
+    # The channels of a state-space layer are no heads of attention.
+    removable = [each for each in (*encoder, *decoder, *layers) if not each.is_effective]
     heads = [[_removal(layer, head, numbers) for head in range(layer.heads)] for layer in removable]
     hidden, unknown = _hidings(case, seen, numbers) if layers or pooling is not None else ([], [])
     every = list(dict.fromkeys(each for layer in heads for each in layer))
@@ -165,7 +166,7 @@ def removal_of(case: Case, layer: int, head: int) -> RemoveHead:
     with torch.no_grad(), record_calls(case.module, rows=0) as seen:
         case.run(case.inputs)
     layers = case.layers_of(seen).layers
-    heads = layers[layer - 1].heads if 1 <= layer <= len(layers) else 0
+    heads = 0 if not 1 <= layer <= len(layers) or layers[layer - 1].is_effective else layers[layer - 1].heads
     if not 1 <= head <= heads:
         there = f"layer {layer} has {heads} heads" if heads else f"there are {len(layers)} layers"
         raise ArgumentError(f"Head {head} of layer {layer} can't be removed: {there}. Both count from 1.")

@@ -94,8 +94,13 @@ def select_weights(record: Record, layer: int | None = None, head: int | None = 
         raise ArgumentError(f"`layer` must be {_range(layers)}, but is {number}. The last layer is {layers}.")
     chosen = record.layers[number - 1]
     title = f"{'Cross-attention layer' if record.encoder or record.decoder else 'Layer'} {number} of {layers}"
+    if chosen.is_effective:
+        title += ", effective weights"
     if head is None and chosen.heads > 1:
         return Selection(chosen, f"{title}, average of heads 1-{chosen.heads}")
+    channels = sum(call.heads for call in chosen.calls if call.is_of_channels)
+    if channels and head is None:
+        return Selection(chosen, f"{title}, average of {channels:,} channels")
     head = 1 if head is None else head
     if not 1 <= head <= chosen.heads:
         raise ArgumentError(

@@ -12,6 +12,9 @@ from regard.attention import masks, positions, scores, weights
 from regard.attention.masks import Mask, Predicate
 from regard.attention.positions import Position
 from regard.inspection.capture.by_hand.rules import AsScores, Distances, KeyIntervals
+from regard.inspection.capture.layers.sampled import Sampled
+from regard.inspection.capture.layers.window_with_globals import GlobalProjections, WindowWithGlobals
+from regard.inspection.record.effective import Effective, Gated, StateSpace
 from regard.modules.efficient import BigBird, Longformer, Strided
 from regard.modules.huggingface import SoftCapped
 from regard.modules.vision.convolution_attention import SquaredDistance
@@ -27,6 +30,7 @@ def _found() -> dict[str, type]:
     """The classes that a file may name."""
     rooms = {masks: Mask, positions: Position, scores: object, weights: object}
     known = [each for room, base in rooms.items() for each in vars(room).values() if _is_part(each, base)]
+    known += [WindowWithGlobals, GlobalProjections, Sampled, StateSpace, Effective, Gated]
     known += [KeyIntervals, Distances, SoftCapped, SquaredDistance, AsScores, BigBird, Longformer, Strided]
     return {each.__name__: each for each in known}
 

@@ -1,7 +1,7 @@
 """The record of one input: its items, the model's predictions, and the attention of each layer."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Literal
@@ -16,10 +16,16 @@ from regard.inspection.record.drawn_inputs import DrawnInput
 from regard.inspection.record.seen import Seen
 from regard.inspection.record.seen_layer import SeenLayer
 
-__all__ = ["LayerRecord", "Record"]
+__all__ = ["LayerRecord", "Record", "calls_to_show"]
 
 # Weights in memory at once.
 _BUDGET = 2**22
+
+
+def calls_to_show(calls: Iterable[SeenLayer]) -> list[SeenLayer]:
+    """The calls of attention; those of state-space layers if there is no other."""
+    every = list(calls)
+    return [each for each in every if not each.is_effective] or every
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +90,14 @@ class LayerRecord:
 
     @property
     def heads(self) -> int:
-        """The number of heads."""
-        return sum(call.heads for call in self.calls) if self.along == "head" else self.calls[0].heads
+        """The number of heads; of a state-space layer whose heads are channels 1, which is their mean."""
+        heads = [1 if call.is_of_channels else call.heads for call in self.calls]
+        return sum(heads) if self.along == "head" else heads[0]
+
+    @property
+    def is_effective(self) -> bool:
+        """Whether it is a state-space layer, of which absolute effective weights are given as shares of each row."""
+        return any(call.is_effective for call in self.calls)
 
     @property
     def shape(self) -> tuple[int, int]:

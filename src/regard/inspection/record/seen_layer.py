@@ -3,6 +3,7 @@
 Nothing here grows with the square of the length: any weight can be computed again.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,11 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention import Bias, Dot, Summary, attend, attend_rows, summarise, weigh
+from regard.attention import Bias, Causal, Dot, Summary, attend, attend_rows, summarise, weigh
 from regard.errors import ArgumentError
 from regard.inspection.capture.by_hand.rules import AsScores
 from regard.inspection.capture.interception_disabled import interception_disabled
 from regard.inspection.explain.differences import largest, largest_difference
+from regard.inspection.record.effective import Effective, Gated, StateSpace
 from regard.inspection.record.part_text import part_text
 from regard.inspection.steps.steps import Steps, check_index
 from regard.inspection.steps.steps import steps as steps_of_attention
@@ -25,6 +27,8 @@ __all__ = ["SeenLayer", "checked_layer"]
 
 # Weights in memory at once, unless a single row of all items and heads has more.
 _BUDGET = 2**22
+# Effective weights of channels that are computed at once: a gigabyte.
+_MOST_EFFECTIVE = 2**28
 
 
 @dataclass(eq=False)
@@ -44,6 +48,7 @@ class SeenLayer:
         notes: sentences about what is special.
         removed: whether heads were changed in a way that the parts don't express; see
             `regard.inspection.explain.changes`.
+        after: what a state-space layer did to the outputs of the heads; `outputs` are those after it.
     """
 
     name: str
@@ -61,6 +66,7 @@ class SeenLayer:
     projection: tuple[Tensor, Tensor | None] | None = None
     notes: list[str] = field(default_factory=list)
     removed: bool = False
+    after: Gated | None = None
 
     @classmethod
     def of_weights(cls, name: str, weights: Tensor, normaliser: str = "", value: Tensor | None = None) -> "SeenLayer":
@@ -91,10 +97,65 @@ class SeenLayer:
     def weights(self, rows: Sequence[int] | Tensor | None = None) -> Tensor:
         """The weights (batch, head, query, key) before dropout, computed again; `rows`: only those of some queries.
 
-        Without `rows` their memory grows with the square of the length.
+        Without `rows` their memory grows with the square of the length. Of a state-space layer they are effective
+        weights; see `is_effective`.
+
+        Raises:
+            ArgumentError: a state-space layer has so many channels that their weights would take over a gigabyte.
         """
+        self._check_channels(self.query.shape[2] if rows is None else len(rows))
+        return self._weighed(rows)
+
+    def _weighed(self, rows: Sequence[int] | Tensor | None) -> Tensor:
         with torch.no_grad():
             return weigh(self.query, self.key, **self.parts, rows=rows)
+
+    @property
+    def is_effective(self) -> bool:
+        """Whether the weights are effective ones: those by which the outputs of a state-space layer, which has no
+        attention, are sums of its inputs. They may be negative, and a row needn't sum to 1.
+        """
+        return isinstance(self.normaliser, Effective)
+
+    @property
+    def is_of_channels(self) -> bool:
+        """Whether each head is a channel of a state-space layer, as in the first Mamba."""
+        return self.is_effective and self.value.shape[3] == 1
+
+    def shares(self, rows: Sequence[int] | Tensor) -> Tensor:
+        """The absolute weights of some queries, as shares of their sum: (batch, head, row, key).
+
+        Of a state-space layer whose heads are channels it is the mean over the channels, as one head; these are
+        computed a few at a time, so that the memory doesn't grow with their number.
+        """
+        batch, heads, _, _ = self.query.shape
+        few = max(1, _BUDGET // max(1, batch * len(rows) * self.key.shape[2]))
+        # Other parts may tell heads apart by their numbers.
+        if not isinstance(self.position, StateSpace) or not isinstance(self.mask, Causal):
+            few = heads
+        parts = (self._of_heads(slice(first, first + few))._weighed(rows).abs() for first in range(0, heads, few))
+        if self.is_of_channels:
+            sizes = functools.reduce(torch.add, (each.sum(1, keepdim=True) for each in parts))
+        else:
+            sizes = torch.cat([*parts], 1)
+        sums = sizes.sum(-1, keepdim=True)
+        return torch.where(sums > 0, sizes / sums, 0.0)
+
+    def _of_heads(self, heads: slice) -> "SeenLayer":
+        if heads.stop - heads.start >= self.heads:
+            return self
+        three = {name: getattr(self, name)[:, heads] for name in ("query", "key", "value")}
+        return replace(self, **three, position=self.position.of_heads(heads))
+
+    def _check_channels(self, rows: int) -> None:
+        batch, heads, _, _ = self.query.shape
+        count = batch * heads * rows * self.key.shape[2]
+        if self.is_of_channels and count > _MOST_EFFECTIVE:
+            raise ArgumentError(
+                f"`rows` must be fewer: the effective weights of {heads:,} channels for {rows:,} queries and "
+                f"{self.key.shape[2]:,} keys are {count:,} numbers, over {_MOST_EFFECTIVE:,}. `shares(rows)` gives "
+                "their mean over the channels, which needs no more memory than one of them."
+            )
 
     def steps(self, query: int, key: int | None = None, *, head: int = 0, item: int = 0) -> Steps:
         """How the weights and the output of one query come about, number by number; see `regard.inspection.steps`.
@@ -127,10 +188,12 @@ class SeenLayer:
         return steps_of_attention(*three, **self.parts, row=query, column=key, head=head, batch=item)
 
     def item_weights(self, item: int, rows: Sequence[int]) -> Tensor:
-        """The weights (head, row, key) of some queries of one item of the batch.
+        """The weights (head, row, key) of some queries of one item of the batch; `shares` of effective ones.
 
         Those of a batch of short items are computed together, since each item will be asked for.
         """
+        if self.is_effective:
+            return self.shares(rows)[item]
         if self.query.shape[0] * self.heads * self.query.shape[2] * self.key.shape[2] <= _BUDGET:
             return self._all[item][:, list(rows)]
         return self.weights(list(rows))[item]
@@ -201,6 +264,8 @@ class SeenLayer:
         with torch.no_grad():
             three = self.query, self.key, self.value
             heads = torch.cat([attend_rows(*three, some, **self.parts) for some in self._few(rows)], dim=2)
+            if self.after is not None:
+                return self.after(heads, self.value, rows)
             if self.projection is None:
                 return heads
             weight, bias = self.projection

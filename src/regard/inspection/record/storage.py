@@ -36,6 +36,8 @@ _PARTS = {
     "position": "Use one of regard's position schemes, or a table: Bias(table)",
 }
 _KEYS = {*_TEXTS, *_TENSORS, *_PARTS, "projection"}
+# Older files, and layers that aren't of state-space models, don't have it.
+_AFTER = "after"
 # What reading something that a program didn't write may raise: in JSON, in parts, or where they are first computed.
 _DAMAGES = (
     *(RegardError, safetensors.SafetensorError, LookupError, TypeError, ValueError, AttributeError),
@@ -77,7 +79,8 @@ class _Tensors:
 
 def _described(layer: Any, number: int, tensors: _Tensors) -> dict[str, Any]:
     found: dict[str, Any] = {key: getattr(layer, key) for key in _TEXTS}
-    found |= {key: describe(getattr(layer, key), tensors) for key in (*_TENSORS, "projection")}
+    after = [] if layer.after is None else [_AFTER]
+    found |= {key: describe(getattr(layer, key), tensors) for key in (*_TENSORS, "projection", *after)}
     for kind, instead in _PARTS.items():
         try:
             found[kind] = describe(getattr(layer, kind), tensors)
@@ -181,7 +184,7 @@ def _fields(described: Any, tensor: Callable[[str], Tensor]) -> dict[str, Any]:
     Raises:
         ValueError: it describes none.
     """
-    if not isinstance(described, dict) or set(described) != _KEYS:
+    if not isinstance(described, dict) or set(described) - {_AFTER} != _KEYS:
         raise ValueError(f"a layer must have {', '.join(sorted(_KEYS))}, but is {described!r:.60}")
     fields = {key: described[key] for key in _TEXTS}
     for key, kind in _TEXTS.items():
@@ -192,7 +195,8 @@ def _fields(described: Any, tensor: Callable[[str], Tensor]) -> dict[str, Any]:
         raise ValueError(f"`notes` must be sentences, but are {fields['notes']!r:.60}")
     if not 0 <= fields["dropout"] <= 1:
         raise ValueError(f"`dropout` must be a fraction, but is {fields['dropout']!r:.60}")
-    return fields | {key: _rebuilt(key, described[key], tensor) for key in (*_TENSORS, "projection", *_PARTS)}
+    rest = *_TENSORS, "projection", *_PARTS, *([_AFTER] if _AFTER in described else [])
+    return fields | {key: _rebuilt(key, described[key], tensor) for key in rest}
 
 
 def _rebuilt(name: str, described: Any, tensor: Callable[[str], Tensor]) -> Any:

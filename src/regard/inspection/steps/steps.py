@@ -14,6 +14,7 @@ from regard.attention.request import Request
 from regard.attention.user_parts import UserPart
 from regard.errors import ArgumentError
 from regard.inspection.capture.by_hand.rules import AsScores
+from regard.inspection.record.effective import Effective
 from regard.inspection.steps.evaluation import evaluated
 from regard.inspection.steps.quantity import Quantity, Step
 
@@ -148,7 +149,10 @@ def _walk(request: Request, row: int, column: int | None, batch: int, head: int)
         found.append(_masked(found[-1], allowed))
     if type(weights) is AsScores:
         # The scores are no products but a table of the weights, and the steps to them would say nothing.
-        found = [_from_table(torch.where(allowed, found[-1].values, 0.0))]
+        found = [_given(torch.where(allowed, found[-1].values, 0.0), "the weight, from a table")]
+    elif type(weights) is Effective:
+        # Nor are they here, where the position scheme has put the effective weights in their place.
+        found = [_given(torch.where(allowed, found[-1].values, 0.0), "the effective weight, from the recurrence")]
     else:
         found += _weight_steps(weights, found[-1], allowed)
     found += _output_steps(position, found[-1], v, allowed, at)
@@ -187,8 +191,8 @@ def _position_steps(position: Position, scores: Step, query: Quantity, key: Quan
     return [added, Step("s_j", after, ("key",), "position", "{s} + {b}", {"s": scores, "b": added})]
 
 
-def _from_table(weights: Tensor) -> Step:
-    return Step("w_j", weights, ("key",), "normalise", "the weight, from a table")
+def _given(weights: Tensor, said: str) -> Step:
+    return Step("w_j", weights, ("key",), "normalise", said)
 
 
 def _masked(scores: Step, allowed: Tensor) -> Step:

@@ -14,6 +14,7 @@ from regard.inspection.explain.attributed_items import attributed_items
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.explain.patterns import head_patterns
 from regard.inspection.explain.rank_agreement import rank_agreement
+from regard.inspection.explain.summaries import pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.outcome_text import or_zero, quoted, signed_percent, size_text
@@ -25,6 +26,7 @@ from regard.page.visible import visible
 __all__ = [
     "Facts",
     "chosen_place",
+    "effective_note",
     "head_names",
     "is_noticed",
     "largest_difference",
@@ -75,6 +77,7 @@ class Facts(NamedTuple):
         sentence: what is to be seen, in English.
         difference: the largest difference between outputs and those computed from the record; None: can't be compared.
         attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
+        is_effective: whether `weights` are effective weights of a state-space layer, by absolute value, as shares.
         own: the item whose own prediction it is, from 0; None if it is none of those that are attended to.
     """
 
@@ -89,6 +92,7 @@ class Facts(NamedTuple):
     difference: float | None = None
     attribution: Attribution | None = None
     own: int | None = None
+    is_effective: bool = False
 
     @property
     def attended(self) -> int:
@@ -98,7 +102,7 @@ class Facts(NamedTuple):
     @property
     def uniform(self) -> int:
         """Over how many items the weights are about equal, if they are weights; 0: over none."""
-        return uniform_over(self.weights) if self.is_raw else 0
+        return uniform_over(self.weights) if self.is_raw and not self.is_effective else 0
 
     @property
     def is_raw(self) -> bool:
@@ -158,8 +162,18 @@ def story_of(
         difference=largest_difference(record),
         attribution=None if attribution is None else ATTRIBUTIONS[attribution],
         own=own_item(record, place),
+        is_effective=_is_effective(record, place, layer, head) and attribution in (None, "raw"),
     )
     return facts._replace(sentence=sentence(record, facts))
+
+
+def effective_note(record: Record) -> str:
+    """What the weights of state-space layers are, as sentences; "" if the record has none."""
+    return say("effectiveMeans") if any(each.is_effective for each in record.layers) else ""
+
+
+def _is_effective(record: Record, place: Place, layer: int | None, head: int | None) -> bool:
+    return (pooled_weights if place.query is None else select_weights)(record, layer, head).layer.is_effective
 
 
 def chosen_place(outcomes: Outcomes, query: int | None) -> int:
@@ -200,7 +214,7 @@ def is_noticed(change: float, kind: str) -> bool:
 
 def head_names(layer: LayerRecord, items: Sequence[str], cross: bool) -> list[str]:
     """The measured pattern of each head of a layer; "" if it runs step by step."""
-    if layer.along == "query":
+    if layer.along == "query" or layer.is_effective:
         return [""] * layer.heads
     # Names of items that are several keys say nothing of single keys.
     names = tuple(items) if layer.key_bounds is None else None
@@ -268,7 +282,8 @@ def _attended(names: Sequence[str], noun: str, facts: Facts, language: str) -> s
     own = facts.attended == facts.own
     item = say("itself", language) if own else quoted(names[facts.attended], language)
     if attribution is None or facts.is_raw:
-        return say("attendedMost", language, item=item, share=percent(weight))
+        message = "effectiveMost" if facts.is_effective else "attendedMost"
+        return say(message, language, item=item, share=percent(weight))
     method = f"{attribution.name} attention" if attribution.name.endswith("weighted") else attribution.name
     message = "loweredMost" if weight < 0 else "tookMost"
     return say(message, language, method=method, item=item, share=signed_percent(weight))

@@ -12,7 +12,7 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.drawn_arrays import drawn_values
-from regard.inspection.views.facts import head_names, largest_difference
+from regard.inspection.views.facts import effective_note, head_names, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, vectors, weights_table
 from regard.page.arrays import Arrays
@@ -110,6 +110,7 @@ def _record(
             "keys": each.shape[1],
             "patterns": head_names(each, record.items, record.queries is not None),
             "rule": visible(each.calls[0].rule_text),
+            **({"effective": True} if each.is_effective else {}),
         }
         done()
     pooling = None
@@ -126,6 +127,7 @@ def _record(
             "keys": len(record.items),
             "patterns": [],
         }
+    outcomes["note"] = " ".join(filter(None, (outcomes["note"], effective_note(record))))
     found = largest_difference(record)
     return {
         "model": visible(record.model),

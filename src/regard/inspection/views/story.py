@@ -9,7 +9,7 @@ from regard.inspection.explain.across_layers import ATTRIBUTIONS
 from regard.inspection.explain.outcomes import Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
-from regard.inspection.views.facts import Facts, story_of
+from regard.inspection.views.facts import Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, signed_percent, size_text, without_text
 from regard.inspection.views.uniform import equal_share
@@ -80,8 +80,8 @@ def stories(
 
 def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
     """The page of a story whose numbers are known."""
-    heads = sum(each.heads for each in record.every_layer)
-    note = "" if record.outcomes is None else record.outcomes.note
+    heads = sum(each.heads for each in record.every_layer if not each.is_effective)
+    notes = ["" if record.outcomes is None else record.outcomes.note, effective_note(record)]
     blocks = [
         *_items(record, told),
         Prose(told.sentence),
@@ -89,7 +89,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         *_method(told),
         *_head_table(told, top, heads),
         *_about_noise(told),
-        *([Prose(note)] if note else []),
+        *(Prose(note) for note in notes if note),
     ]
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.every_layer) + (record.pooling is not None)))))
 
@@ -136,10 +136,17 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         noun=record.noun,
         others=len(names) - len(found),
         equal=equal_share([told.weights], len(told.weights)) if told.is_raw else 0.0,
-        first=say("attended") if told.attribution in (None, ATTRIBUTIONS["raw"]) else "attributed",
+        first=_weights_name(told),
         second=mattered_name(told.place, kind),
         third="" if kind == "vectors" else say("without"),
     )
+
+
+def _weights_name(told: Facts) -> str:
+    """What a column of weights is called."""
+    if told.attribution not in (None, ATTRIBUTIONS["raw"]):
+        return "attributed"
+    return say("effective" if told.is_effective else "attended")
 
 
 def mattered_name(place: Place, kind: str) -> str:
@@ -212,7 +219,7 @@ def _about_noise(told: Facts) -> Iterator[Block]:
 
 
 def _checked(told: Facts, layers: int) -> str:
-    about = say("about")
+    about = say("aboutEffective" if told.is_effective else "about")
     if told.difference is None:
         return about
     checked = say("checkedLayers", layers=counted(layers, "layer"), difference=f"{told.difference:.1g}")

@@ -7,7 +7,7 @@ import { twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
-import { nounOf, wordsOf } from "./words.js";
+import { nounOf, weightsName, wordsOf } from "./words.js";
 
 const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
@@ -51,7 +51,7 @@ export function comparedView(root, choose, pairs = null) {
         drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found) : null,
         measured ? drawn.effect(outcomes, scales) : null, third ? drawn.said(outcomes) : null);
     });
-    const head = [nounOf(first.data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
+    const head = [nounOf(first.data.noun, state.lang), weightsName(first, words) + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
     const others = there.length - rows.length;
     root.replaceChildren(

@@ -6,7 +6,7 @@ import { h, token } from "./dom.js";
 import { clamp, effectText, percent, probability } from "./numbers.js";
 import { equalShare, fullColour } from "./uniform.js";
 import { heaviest, highestOf, orZero, placeAt } from "./view.js";
-import { wordsOf } from "./words.js";
+import { weightsName, wordsOf } from "./words.js";
 
 /** The parts around a sheet. `draw` is called with the view and the item under the pointer, or null. */
 export function drawingOf(root, choose, kind, draw) {
@@ -98,7 +98,7 @@ function aboutItem(view, item) {
   const label = data.labels[item], score = data.scores[item];
   const parts = [
     label ? `${label}${score === undefined ? "" : ` ${probability(score)}`}` : "",
-    weights ? `${words.attended} ${percent(weights[item])}` : "",
+    weights ? `${weightsName(view, words)} ${percent(weights[item])}` : "",
     hidden.length ? `${words.mattered} ${effectText(hidden[item], place, kind, words.asNoise)}` : "",
   ];
   return [token(names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];

@@ -36,8 +36,9 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   const tell = (name, values) => messageParts(lang, name, values), quoted = quotedIn(lang, most), words = wordsOf(lang);
   const opening = openingOf(view, most);
   if (!weights) return opening;
-  const top = largest(weights), item = top === own ? words.itself : quoted(names[top]), count = uniformOver(weights);
-  const attended = [...opening, ...(count ? equally(view, count) : tell("attendedMost", { item, share: percent(weights[top]) }))];
+  const top = largest(weights), item = top === own ? words.itself : quoted(names[top]), { effective } = view.layer;
+  const count = effective ? 0 : uniformOver(weights), message = effective ? "effectiveMost" : "attendedMost";
+  const attended = [...opening, ...(count ? equally(view, count) : tell(message, { item, share: percent(weights[top]) }))];
   const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
   // What can't be told from noise is no finding while something else can.
   const others = told.length ? told : every;

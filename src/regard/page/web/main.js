@@ -96,7 +96,7 @@ export function start(all, formOf, signal) {
     const told = form.told(view), differences = told.map(({ difference }) => difference).filter((each) => each !== null);
     const notes = told.flatMap((each) => [...leftOut(each, state.lang), ...(each.outcomes.note ? [each.outcomes.note] : [])]);
     checked.replaceChildren(h("p", {}, differences.length < told.length ? "" : `${words.checked({ difference: Math.max(...differences).toPrecision(1) })} `,
-      words.about), ...[...new Set([...form.notes(view), ...notes])].map((each) => h("p", {}, each)));
+      view.layer.effective ? words.aboutEffective : words.about), ...[...new Set([...form.notes(view), ...notes])].map((each) => h("p", {}, each)));
   }
 
   // The name of the control that has the focus; two records have controls of the same names.

@@ -3,7 +3,7 @@ import { around, range } from "./answers.js";
 import { button, h, headedTable, token } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
 import { brief, percent } from "./numbers.js";
-import { nounOf, wordsOf } from "./words.js";
+import { nounOf, weightsName, wordsOf } from "./words.js";
 
 /** The table; `choose` is called with what changes in the state. */
 export function tableView(root, choose) {
@@ -15,7 +15,7 @@ export function tableView(root, choose) {
   return (view) => {
     const { input, items } = view.data, words = wordsOf(view.state.lang), high = highest(view);
     const { from, to } = around(items.length, chosenItem(view)), shown = input.columns.length;
-    const head = [nounOf(view.data.noun, view.state.lang), ...(view.weights ? [words.attended] : []), ...input.columns];
+    const head = [nounOf(view.data.noun, view.state.lang), ...(view.weights ? [weightsName(view, words)] : []), ...input.columns];
     made = range(from, to).map((i) => row(view, i, high));
     const gap = (count) => (count ? [h("tr", { class: "gap" }, h("td", { colspan: head.length }, `… ${count.toLocaleString("en")}`))] : []);
     box.setAttribute("aria-label", words.rows({ rows: items.length, columns: input.width }));

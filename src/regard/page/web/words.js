@@ -44,6 +44,11 @@ export function messageText(parts) {
   return parts.map(([text]) => text).join("");
 }
 
+/** What a column of the weights of a view is called: those of a state-space layer are effective ones. */
+export function weightsName({ layer }, words) {
+  return layer.effective ? words.effective : words.attended;
+}
+
 /** The name of an item, in a language. */
 export function nounOf(noun, lang, many = false) {
   if (lang === "zh") return MESSAGES.nouns[noun] || noun;

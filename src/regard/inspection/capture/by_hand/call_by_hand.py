@@ -45,7 +45,9 @@ def call_of_product(node: Followed, product: Product) -> AttentionCall | None:
     rows = torch.linspace(0, queries - 1, count, device=weights.device).long()
     sample = weights[:, :, rows]
     sum_to_one = bool(node.normaliser) or are_weights(sample.float(), node.coarsest)
-    if not sum_to_one and (node.origin.normalised != "exp" or bool((sample < 0).any())):
+    # A hard choice by the softmax of the same scores, as of a group for each key, sums to what it is divided by.
+    by_normaliser = node.origin.normalised in ("exp", "softmax")
+    if not sum_to_one and (not by_normaliser or bool((sample < 0).any())):
         return None
     parts, query, key = None, weights.new_zeros(batch, heads, queries, 1), weights.new_zeros(batch, heads, keys, 1)
     # Of weights that something was done to, the rule isn't known any more.

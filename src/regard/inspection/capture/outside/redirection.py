@@ -2,6 +2,9 @@
 
 Such a function is replaced, in each loaded module that holds it, by one that asks the active modes first, as the
 functions of PyTorch do. Without a mode, as in other threads, it calls the function and does nothing else.
+
+Functions that only their own module calls are replaced there alone: looking through all modules takes as long as a
+small model.
 """
 
 import functools
@@ -17,16 +20,23 @@ from torch.overrides import handle_torch_function
 
 from regard.attention.pytorch_internals import sees_calls
 from regard.inspection.capture.call import AttentionCall
-from regard.inspection.capture.outside import flash_attn, xformers
+from regard.inspection.capture.outside import flash_attn, state_space, xformers
 
 __all__ = ["outside_reader", "redirected"]
 
-_READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {**flash_attn.READERS, **xformers.READERS}
+_READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = {
+    **flash_attn.READERS,
+    **xformers.READERS,
+    **state_space.READERS,
+}
+_OWN_READERS: dict[tuple[str, str], Callable[..., AttentionCall]] = state_space.OWN_READERS
 
 _lock = threading.Lock()
 _blocks = 0
 # What stands in for each function, and what it stands in for.
 _stand_ins: dict[Any, Any] = {}
+# Of functions that only their own module calls: the module, the name, and what stood there.
+_own: list[tuple[Any, str, Any]] = []
 
 
 def outside_reader(stand_in: Any) -> Callable[..., AttentionCall] | None:
@@ -42,6 +52,7 @@ def redirected() -> Iterator[None]:
         if not _blocks:
             _stand_ins.update(_found())
             _exchange({id(original): stand_in for stand_in, original in _stand_ins.items()})
+            _put_own()
         _blocks += 1
     try:
         yield
@@ -49,6 +60,9 @@ def redirected() -> Iterator[None]:
         with _lock:
             _blocks -= 1
             if not _blocks:
+                for module, name, original in _own:
+                    setattr(module, name, original)
+                _own.clear()
                 # Modules that were imported inside of the block hold the stand-ins, too.
                 _exchange({id(stand_in): original for stand_in, original in _stand_ins.items()})
                 _stand_ins.clear()
@@ -63,6 +77,15 @@ def _found() -> dict[Any, Any]:
         if inspect.isfunction(original) and original not in found.values():
             found[_stand_in(original, read)] = original
     return found
+
+
+def _put_own() -> None:
+    for (module_name, name), read in _OWN_READERS.items():
+        module = sys.modules.get(module_name)
+        original = getattr(module, name, None)
+        if inspect.isfunction(original):
+            _own.append((module, name, original))
+            setattr(module, name, _stand_in(original, read))
 
 
 def _stand_in(original: Callable[..., Any], read: Callable[..., AttentionCall]) -> Callable[..., Any]:
