@@ -4,7 +4,7 @@ import math
 
 from regard.inspection.explain.outcomes import Outcome, Place
 from regard.page.messages import say
-from regard.page.numbers import percent, probability
+from regard.page.numbers import in_points, percent, probability
 from regard.page.visible import visible
 
 __all__ = ["change_text", "or_zero", "quoted", "said", "signed_percent", "signed_points", "size_text", "without_text"]
@@ -64,11 +64,7 @@ def size_text(change: float, kind: str) -> str:
     """The size of a change: of a probability in percentage points, of a vector as a share of its length."""
     if kind == "numbers" and math.isfinite(change):
         return f"{change:.2g}"
-    text = percent(change)
-    if kind != "labels" or not text.endswith("%"):
-        return text
-    points = text.removesuffix("%")
-    return f"{points} {'point' if points == '1' else 'points'}"
+    return in_points(percent(change)) if kind == "labels" else percent(change)
 
 
 def without_text(outcome: Outcome, kind: str, place: Place) -> str:
@@ -78,8 +74,9 @@ def without_text(outcome: Outcome, kind: str, place: Place) -> str:
 
 
 def signed_points(value: float) -> str:
-    """A difference of two weights with its sign."""
-    return percent(value) if value == 0 or math.isnan(value) else f"{'-' if value < 0 else '+'}{percent(abs(value))}"
+    """A difference of two weights with its sign, in percentage points, where their unit is told elsewhere."""
+    size = percent(abs(value)).removesuffix("%")
+    return size if value == 0 or math.isnan(value) else f"{'-' if value < 0 else '+'}{size}"
 
 
 def quoted(text: str, language: str = "en") -> str:

@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
 import { clamp, effectText, isToldByChange, percent, percentChange, probability } from "./numbers.js";
-import { twoLines } from "./sides.js";
+import { inPoints, twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
@@ -48,7 +48,7 @@ export function comparedView(root, choose, pairs = null) {
       const go = () => choose({ ...(pairs ? { side } : {}), key: list[row][side] });
       return h("tr", { "data-key": row, class: row === own ? "key" : "", onclick: go },
         h("th", { scope: "row" }, pairs ? namesOfRow(pairs, list[row], row, go, words) : nameOfRow(view, row, go)),
-        drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found) : null,
+        drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found, words) : null,
         measured ? drawn.effect(outcomes, scales) : null, third ? drawn.said(outcomes) : null);
     });
     const head = [nounOf(first.data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
@@ -104,9 +104,9 @@ function namesOfRow(pairs, pair, row, go, words) {
   alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn({ side: "AB"[1 - alone] }))];
 }
 
-function gapOf(found) {
+function gapOf(found, words) {
   const gap = found.includes(null) ? NaN : found[1] - found[0];
-  return h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : percentChange(...found));
+  return h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : inPoints(percentChange(...found), words));
 }
 
 // What is known of a row of which the page holds the largest weights.

@@ -57,10 +57,10 @@ export function sizeText(change, kind) {
   const text = percent(change);
   if (kind !== "labels" || !text.endsWith("%")) return text;
   const points = text.slice(0, -1);
-  return `${points} ${points === "1" ? "point" : "points"}`;
+  return `${points} ${points === "1" || points === "<1" ? "point" : "points"}`;
 }
 
-/** The difference of two fractions, in percentage points, as that of their percentages. */
+/** The difference of two fractions as that of their percentages, which `inPoints` tells. */
 export function percentChange(before, after, change = after - before) {
   if (!Number.isFinite(before) || !Number.isFinite(after)) return percent(change);
   const points = roundHalfEven(100 * after) - roundHalfEven(100 * before);
