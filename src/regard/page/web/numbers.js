@@ -25,7 +25,7 @@ export function probability(value) {
 }
 
 /** Python rounds a number in the middle to the even one. */
-function roundHalfEven(value) {
+export function roundHalfEven(value) {
   const below = Math.floor(value);
   if (value - below !== 0.5) return Math.round(value);
   return below % 2 ? below + 1 : below;
