@@ -13,6 +13,8 @@ const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
 // Of many items, those of which neither is as much as this have no row.
 const NOTEWORTHY = 0.01;
+// Words of more letters than that may be broken.
+const MOST_UNBROKEN = 12;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
 
@@ -51,15 +53,21 @@ export function comparedView(root, choose, pairs = null) {
         drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found, words) : null,
         measured ? drawn.effect(outcomes, scales) : null, third ? drawn.said(outcomes) : null);
     });
-    const head = [nounOf(first.data.noun, state.lang), words.attended + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
+    const isGrid = first.data.grid || first.data.input?.grid;
+    const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), words.attended + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
-    const others = there.length - rows.length;
+    const others = there.length - rows.length, namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
     root.replaceChildren(
-      headedTable({ class: pairs ? "compared two" : "compared" }, head, body),
+      headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
       ...(others ? [h("p", { class: "quiet" }, pairs || view.least === null ? words.others({ count: others }) : restOf(view))] : []),
       ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]),
       ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
   };
+}
+
+// The letters of the longest word of some names, for which the first column has room; at most twelve.
+function longestWord(names) {
+  return Math.min(MOST_UNBROKEN, Math.max(...names.flatMap((each) => each.split(/\s+/)).map(({ length }) => length)));
 }
 
 function isBoxed({ layer, pooled }) {

@@ -12,8 +12,8 @@ const NOTICED = 0.01;
 // Weights that are written as these are next to nothing.
 const NOTHING = ["0%", "<1%"];
 
-// The number of the item whose own prediction it is; null if there is none.
-function ownItemOf({ data, place }) {
+/** The number of the item whose own prediction it is; null if there is none. */
+export function ownItemOf({ data, place }) {
   return data.queries === null && data.outcomes.places.length === data.items.length ? place.query : null;
 }
 
@@ -74,8 +74,8 @@ function namedIn({ data, names, state: { lang } }, most) {
   return (item) => patchName(names[item], data, lang) ?? quoted(names[item]);
 }
 
-// Whether a change can be seen in the numbers as they are written, or is another answer.
-function isTold(place, { label, score, change }, kind) {
+/** Whether a change can be seen in the numbers as they are written, or is another answer. */
+export function isTold(place, { label, score, change }, kind) {
   if (kind === "vectors") return isNoticed(change, kind);
   if (label !== place.label) return change !== 0;
   if (kind === "numbers" || !isNoticed(change, kind)) return false;

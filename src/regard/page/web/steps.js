@@ -20,13 +20,13 @@ export function stepsView(root, title) {
   return (view, chosen = chosenOf([view])[0]) => {
     const { layer, state, key } = view, words = wordsOf(state.lang), rows = [];
     title.textContent = words.steps({ weight: view.weights ? weightText(view, key) : words.aWeight });
-    const { averaged, each, query, every, head, isOfBoth } = chosen;
+    const { averaged, each, query, every, head, isOfBoth, isRowOfBoth } = chosen;
     const why = averaged && !each ? words.pooledSteps : whyNone(view, head, words);
     if (why) {
       root.replaceChildren(h("p", { class: "quiet" }, why));
       return;
     }
-    if (each) rows.push(step(words.rowOf({ name: (view.data.numbered_queries || view.names)[query], count: layer.queries }), ""));
+    if (each) rows.push(step(words.rowOf({ name: (view.data.numbered_queries || view.names)[query], count: layer.queries }), isRowOfBoth ? words.largestOfBoth : words.largestHead));
     const part = headVectors(layer, head);
     const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
     const allowed = isAllowed(part, query, key), score = scaled + bias;
@@ -71,13 +71,14 @@ export function chosenOf(views, partners = null) {
     return { averaged, each: averaged && canAverage(layer, head) ? meansOfRows(layer, head, key) : null };
   });
   const own = found.map(({ each }, at) => (each ? largestAt(each) : views[at].place.query ?? 0));
-  const rows = partners?.length && found.every(({ each }) => each)
+  const isRowOfBoth = Boolean(partners?.length) && found.every(({ each }) => each);
+  const rows = isRowOfBoth
     ? partners[largestAt(partners.map((pair) => pair.reduce((sum, row, at) => sum + found[at].each[row], 0)))] : own;
   const heads = views.map((view, at) => everyHead(view, found[at], rows[at]));
   const isOfBoth = views.length > 1 && heads.every(Boolean);
   const sums = isOfBoth && Array.from({ length: Math.min(...heads.map(({ length }) => length)) }, (_, head) =>
     heads.reduce((sum, every) => sum + every[head], 0));
-  return found.map((each, at) => ({ ...each, query: rows[at], every: heads[at], isOfBoth,
+  return found.map((each, at) => ({ ...each, query: rows[at], every: heads[at], isOfBoth, isRowOfBoth,
     head: isOfBoth ? largestAt(sums) : heads[at] ? largestAt(heads[at]) : views[at].head }));
 }
 
