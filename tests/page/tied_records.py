@@ -35,7 +35,7 @@ TIED = {
     ),
     "four weights": (
         _record([0.24, 0.24, 0.24, 0.24, 0.02, 0.02], _to(0.625, 0.25, 0.625, 0.625, 0.5, 0.5)),
-        "The answer is good (62%). It attended most to 4 of 6 words (24% each), and hiding \"b\" changes the answer most: "
+        'The answer is good (62%). It attended most to 4 of 6 words (24% each), and hiding "b" changes the answer most: '
         "good falls from 62% to 25%.",
         "答案 是 good（62%）。它最注意 6 个词中的 4 个（各 24%），遮住“b” 对答案影响最大：good（62%） 变成 good（25%）。",
     ),
@@ -80,7 +80,9 @@ TIED = {
         "答案 是 good（62%）。它对任何一个词的注意都不到 1%，但遮住 “b” 对答案影响最大：good（62%） 变成 good（25%）。",
     ),
     "patches": (
-        _record([0.6, 0.3, 0.06, 0.04], _to(0.625, 0.625, 0.25, 0.625), items=("1,1", "1,2", "2,1", "2,2"), grid=(2, 2)),
+        _record(
+            [0.6, 0.3, 0.06, 0.04], _to(0.625, 0.625, 0.25, 0.625), items=("1,1", "1,2", "2,1", "2,2"), grid=(2, 2)
+        ),
         "The answer is good (62%). It attended most to row 1, column 1 (60%), but hiding row 2, column 1 changes the answer "
         "most: good falls from 62% to 25%.",
         "答案 是 good（62%）。它最注意 第 1 行第 1 列（60%），但遮住 第 2 行第 1 列 对答案影响最大：good（62%） 变成 good（25%）。",

@@ -28,7 +28,7 @@ function largestOfHead(layer, head) {
 
 /** The style of a chip with a weight: the colour of its cell in the map, and black or white on it. */
 export function chipStyle(root, { mapHigh, ...view }, weight) {
-  if (!(weight > 0)) return {};
+  if (!(weight >= 0)) return {};
   const colour = colourOf(weight, mapHigh ?? highOfMap(view), scaleOf(root));
   return { "--fill": `rgb(${colour.join(" ")})`, "--on-fill": luminance(colour) > MIDDLE ? "#000" : "#fff" };
 }
