@@ -1,4 +1,6 @@
-"""What the drawings of the page add to the weights: rings around what mattered, rows and columns, names that stay apart."""
+"""What drawings of the page add to the weights: rings around what mattered, rows and columns, names that stay apart."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -98,7 +100,7 @@ def test_rows_and_columns_of_a_picture_have_their_numbers(live, rows, columns):
             middle = box[start] + (int(text) - 0.5) * box[size] / count
             assert each[start] + each[size] / 2 == pytest.approx(middle, abs=1.5)
         # They don't touch, and stand outside of the picture.
-        assert all(a[start] + a[size] <= b[start] for a, b in zip(found, found[1:], strict=False))
+        assert all(a[start] + a[size] <= b[start] for a, b in pairwise(found))
         other = {"x": "y", "y": "x"}[start]
         across = {"y": "height", "x": "width"}[other]
         assert all(each[other] + each[across] <= box[other] + 1 for each in found)

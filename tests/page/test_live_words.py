@@ -1,6 +1,7 @@
-"""Words on the page: the colours of the map, arcs that grow with the distance, a key of the heads, and narrow windows."""
+"""Words on the page: the colours of the map, arcs that grow with distance, a key of the heads, narrow windows."""
 
 import re
+from itertools import pairwise
 
 import pytest
 import torch
@@ -85,7 +86,7 @@ def test_arcs_grow_with_the_distance_and_their_numbers_stand_over_the_words(live
     beside = sorted((each for each in found if each["height"] < 130), key=lambda each: each["width"])
     heights = [each["height"] for each in beside]
     assert len(heights) >= 3
-    assert all(b - a > (2 if lines else 5) for a, b in zip(heights, heights[1:], strict=False))
+    assert all(b - a > (2 if lines else 5) for a, b in pairwise(heights))
     for each in beside:
         assert each["off"] <= max(24, each["wide"] / 2)
         assert -4 <= each["over"] <= 20
