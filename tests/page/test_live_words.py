@@ -70,7 +70,8 @@ ARCS = """
   const chip = document.querySelectorAll(".chips > li")[Number(each.dataset.key)].getBoundingClientRect();
   const { width, height } = each.getBBox();
   return { width, height, off: Math.abs((number.left + number.right) / 2 - (chip.left + chip.right) / 2),
-    over: chip.top - number.bottom, wide: chip.width, lines: document.querySelector(".items").classList.contains("lines") };
+    over: chip.top - number.bottom, wide: chip.width,
+    lines: document.querySelector(".items").classList.contains("lines") };
 })
 """
 
