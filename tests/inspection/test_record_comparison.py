@@ -185,7 +185,7 @@ def test_a_record_without_predictions_is_compared_by_its_weights():
 
 def test_the_still_page_has_both_and_the_difference(tmp_path):
     text = live_page(A, ("before", "after"), against=B)
-    for part in ("A: before", "B: after", "larger in B", "-50%", "+50%"):
+    for part in ("A: before", "B: after", "larger in B", "-50 points", "+50 points"):
         assert part in text
     save_page(A, tmp_path / "both.html", against=B)
     assert (tmp_path / "both.html").stat().st_size > 10_000

@@ -297,7 +297,8 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
         (
             ((SAME, STAYS), (SAME, STAYS)),
             {"query": 2},
-            '"saw" is NOUN (75%). It attended most to itself (75%), but hiding any one word changes next to nothing.',
+            '"saw" is NOUN (75%). It attended most to itself (75%), '
+            "but hiding any single word hardly changes the answer.",
         ),
         (
             (),

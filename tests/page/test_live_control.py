@@ -60,6 +60,7 @@ def test_a_click_and_keys_reach_the_same_view(live, name):
 
 def test_a_click_in_the_map_and_its_arrows_reach_the_same_view(live):
     page = live(document(seen()))
+    page.locator("canvas.map").scroll_into_view_if_needed()
     box = page.locator("canvas.map").bounding_box()
     cells = {}
     for y in range(20, int(box["height"]), 30):

@@ -13,7 +13,7 @@ from page.test_live_colours import PIXELS, colours, image_of
 from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
 from regard.inspection.views.comparison import difference_sentence
 from regard.page.modules import style
-from regard.page.numbers import percent, percent_change, probability
+from regard.page.numbers import in_points, percent, percent_change, probability
 
 FIRST = ("I", "saw", "a", "saw", ".")
 SECOND = ("I", "saw", "a", "big", "cat", ".")
@@ -101,7 +101,8 @@ def test_each_view_has_the_numbers_of_numpy(live, request, name):
             sides = [(0, "A", a), (1, "B", b)]
             there = [(side, letter, number) for side, letter, number in sides if number is not None]
             assert attended == [f"{letter}{percent(rows[side][number])}" for side, letter, number in there]
-            assert gap == ("" if None in (a, b) else percent_change(rows[0][a], rows[1][b]).replace("-", "−"))
+            told_gap = "" if None in (a, b) else in_points(percent_change(rows[0][a], rows[1][b]))
+            assert gap == told_gap.replace("-", "−")
             outcome = [both[side].outcomes.hidden[number][(query, partner[query])[side]] for side, _, number in there]
             before = [both[side].outcomes.places[(query, partner[query])[side]].score for side, *_ in there]
             assert mattered == [
@@ -152,13 +153,15 @@ def test_the_colour_of_a_difference_maps_back_through_the_legend(live, records, 
     a, b = (each[np.ix_(*[[pair[side] for pair in both]] * 2)] for side, each in enumerate(weights))
     high = np.abs(b - a).max()
     legend = page.locator(".map-part .legend").nth(2).inner_text()
-    assert f"−{percent(high)}" in legend
-    assert f"+{percent(high)}" in legend
+    points = percent(high).removesuffix("%")
+    assert f"−{points} " in legend
+    assert f" +{points} points" in legend
     assert re.search("smaller in B.*larger in B", legend)
     found = page.evaluate(PIXELS, [6, '[data-id="difference"]'])
     assert len(found) == len(both) ** 2
     for (said, pixel), one, other in zip(found, a.ravel(), b.ravel(), strict=True):
-        assert said.endswith(f": {percent(one)} in A, {percent(other)} in B, {signed(other - one)}")
+        gap = in_points(percent_change(one, other)).replace("-", "−")
+        assert said.endswith(f": {percent(one)} in A, {percent(other)} in B, {gap}")
         assert difference_of(np.array(pixel), high, scheme) == pytest.approx(other - one, abs=0.008)
 
 
@@ -173,7 +176,8 @@ def test_pixels_of_joined_differences_are_those_of_their_sums(live):
     )
     high = np.abs(second - first).max()
     page.wait_for_function(
-        "(text) => document.querySelectorAll('.map-part .legend')[2].textContent.includes(text)", arg=percent(high)
+        "(text) => document.querySelectorAll('.map-part .legend')[2].textContent.includes(text)",
+        arg=f"+{percent(high).removesuffix('%')} points",
     )
     image = image_of(page, '[data-id="difference"]')
     side = (image.shape[1] - 46 - 24) / 150
@@ -424,7 +428,8 @@ def test_without_a_script_there_are_both_and_the_difference(context, tmp_path, r
     assert "B: other" in said
     weights = [each.layers[-1].weights().double().numpy().mean(0) for each in records]
     cells = page.locator("tr", has=page.locator("th", has_text=re.compile(r"^a$"))).all()
-    assert any(signed(weights[1][2, 2] - weights[0][2, 2]).replace("−", "-") in each.inner_text() for each in cells)
+    gap = signed(weights[1][2, 2] - weights[0][2, 2]).replace("−", "-").removesuffix("%")
+    assert any(gap in each.inner_text().split() for each in cells)
 
 
 def test_the_page_is_no_larger_than_both(records, text):

@@ -2,7 +2,9 @@
 
 import math
 
-__all__ = ["counted", "four_digits", "percent", "percent_change", "plural", "probability"]
+from regard.page.messages import say
+
+__all__ = ["counted", "four_digits", "in_points", "percent", "percent_change", "plural", "probability"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -52,7 +54,7 @@ def percent(value: float | None) -> str:
 
 
 def percent_change(before: float, after: float, change: float | None = None) -> str:
-    """The difference of two fractions, in percentage points, as that of their percentages: 4% and 6% differ by +2%.
+    """The difference of two fractions as that of their percentages: 4% and 6% differ by +2%, which `in_points` tells.
 
     Fractions that differ by less than their percentages can say differ by +<1% or -<1%.
 
@@ -73,6 +75,19 @@ def percent_change(before: float, after: float, change: float | None = None) -> 
         return "0%"
     size = ">99" if abs(points) == 100 and abs(change) < 1.0 - 1e-6 else abs(points) or "<1"
     return f"{'-' if (points or change) < 0 else '+'}{size}%"
+
+
+def in_points(text: str, language: str = "en") -> str:
+    """A percentage that is the difference of two percentages, in percentage points; other texts stay as they are.
+
+    Example:
+        >>> in_points("+28%"), in_points("-<1%"), in_points("28%", "zh"), in_points("NaN")
+        ('+28 points', '-<1 point', '28 个百分点', 'NaN')
+    """
+    if not text.endswith("%"):
+        return text
+    size = text.removesuffix("%")
+    return say("points", language, size=size, count=1 if size.lstrip("+-") in ("1", "<1") else 2)
 
 
 def four_digits(value: float) -> str:

@@ -12,6 +12,7 @@ from regard.errors import ArgumentError
 from regard.inspection.capture.intervene import changed
 from regard.inspection.capture.watch import record_calls
 from regard.inspection.cases.case import Case
+from regard.inspection.cases.memory import check_memory
 from regard.inspection.explain.changes import Change, HideKey, HideKeys, can_be_hidden_from
 from regard.inspection.explain.effect import Effect, check_noise
 from regard.inspection.explain.effects import OneByOne, effects
@@ -54,7 +55,8 @@ def see(
         progress: called with how many changes have been measured, and how many there are.
 
     Raises:
-        ArgumentError: the model attends to something else than the items, or one of `changes` applies to nothing.
+        ArgumentError: the model attends to something else than the items, or one of `changes` applies to nothing; or
+            there are so many items that their attention would need more than half of this machine's memory.
 
     Example:
         >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True).eval()
@@ -67,6 +69,7 @@ def see(
         'toy, remove head 2 of layer 1'
     """
     check_noise(noise)
+    check_memory(case.module, len(case.items), case.noun)
     with torch.no_grad(), record_calls(case.module, changes=changes) as seen:
         before = case.predict(case.run(case.inputs)).double()
     if before.ndim != 3 or before.shape[:2] != (1, len(case.places)):

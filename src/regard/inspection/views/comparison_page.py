@@ -21,7 +21,7 @@ from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import MOST_ROWS, largest_in_turn
 from regard.page import Block, Items, Page, Prose, Table
 from regard.page.messages import say
-from regard.page.numbers import percent, percent_change
+from regard.page.numbers import in_points, percent, percent_change
 from regard.page.visible import clip
 
 __all__ = ["comparison", "comparison_page", "difference_table", "titles_of"]
@@ -156,7 +156,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
         difference = "no partner" if None in each.numbers else ""
         one, other = each.weights
         if one is not None and other is not None:
-            difference = percent_change(one, other)
+            difference = in_points(percent_change(one, other))
         changes = [
             "" if outcome is None or place is None else _effect(outcome, kind, place)
             for outcome, kind, place in zip(each.hidden, kinds, places, strict=True)

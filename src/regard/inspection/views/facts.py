@@ -17,7 +17,8 @@ from regard.inspection.explain.rank_agreement import rank_agreement
 from regard.inspection.explain.summaries import pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
-from regard.inspection.views.outcome_text import or_zero, quoted, signed_percent, size_text
+from regard.inspection.views.outcome_text import item_name, or_zero, quoted, signed_percent, size_text
+from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
 from regard.inspection.views.uniform import uniform_over
 from regard.page.messages import messages, say
 from regard.page.numbers import percent, plural, probability
@@ -38,6 +39,8 @@ __all__ = [
 
 # A change of the probability, or a difference, below this is called none: it may not change the percentage.
 _NOTICED = 0.01
+# Weights that are written as these are next to nothing.
+_NOTHING = ("0%", "<1%")
 
 
 class RemovedHead(NamedTuple):
@@ -110,13 +113,16 @@ class Facts(NamedTuple):
         return self.attribution is None or self.attribution.name == "raw"
 
     @property
-    def mattered(self) -> int | None:
-        """The item, other than `own`, that changes the prediction most if it is hidden; None if none was measured."""
+    def others(self) -> list[int]:
+        """The items other than `own` that were hidden, without those whose effect is noise if that isn't so of all."""
         others = [item for item in range(len(self.hidden)) if item != self.own]
         # What can't be told from noise is no finding while something else can.
-        told = [item for item in others if self.hidden[item].above_noise is not False]
-        others = told or others
-        return max(others, key=lambda item: abs(or_zero(self.hidden[item].change)), default=None)
+        return [item for item in others if self.hidden[item].above_noise is not False] or others
+
+    @property
+    def mattered(self) -> int | None:
+        """The item, other than `own`, that changes the prediction most if it is hidden; None if none was measured."""
+        return max(self.others, key=lambda item: abs(or_zero(self.hidden[item].change)), default=None)
 
 
 def story_of(
@@ -239,25 +245,69 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
         record, facts: the record, and what is told of it.
         language: "en" or "zh".
     """
-    names, kind = numbered(record.items), _outcomes(record).kind
+    names, kind = _item_names(record, language), _outcomes(record).kind
     mattered = facts.mattered
-    start = _opening(record, facts.place, language) + _attended(names, record.noun, facts, language)
+    attended = _most_attended(facts)
+    start = _opening(record, facts.place, language) + _attended(record, names, attended, facts, language)
     if mattered is None:
         return start + say("nothingHidden" if facts.hidden else "notMeasured", language)
-    outcome = facts.hidden[mattered]
-    if outcome.above_noise is False:
+    if facts.hidden[mattered].above_noise is False:
         return start + say("noiseMattered", language, noun=record.noun)
-    if not is_noticed(outcome.change, kind):
-        return start + say("littleMattered", language, noun=record.noun)
-    change = _change(facts.place, outcome, kind, language)
-    if mattered == facts.attended and not facts.uniform:
-        return start + say("itMattered", language, it=say("it", language), change=change)
-    return start + say("otherMattered", language, item=quoted(names[mattered], language), change=change)
+    if not _is_told(facts.place, facts.hidden[mattered], kind):
+        # A small change may be that of the answer to another one.
+        others = [item for item in facts.others if _is_told(facts.place, facts.hidden[item], kind)]
+        if not others:
+            return start + say("littleMattered", language, noun=_noun(record.noun, 1, language))
+        mattered = max(others, key=lambda item: abs(or_zero(facts.hidden[item].change)))
+    changes = {item: _change(facts.place, facts.hidden[item], kind, language) for item in facts.others}
+    most = [item for item, change in changes.items() if change == changes[mattered]]
+    called = [say("it", language) if attended == [item] else names[item] for item in most]
+    item = listed(called, "lastOr", language)
+    if len(most) > MOST_NAMED:
+        item = say("anyTied", language, count=len(most), noun=_noun(record.noun, 2, language))
+    if set(most) & set(attended):
+        return start + say("itMattered", language, it=item, change=changes[mattered])
+    return start + say("otherMattered", language, item=item, change=changes[mattered])
+
+
+def _item_names(record: Record, language: str) -> list[str]:
+    """The items as sentences name them."""
+    return [item_name(name, _is_on_grid(record), language) for name in numbered(record.items)]
+
+
+def _is_on_grid(record: Record) -> bool:
+    """Whether items are patches of a picture."""
+    return record.grid is not None or hasattr(record.input, "grid")
+
+
+def _noun(noun: str, count: int, language: str) -> str:
+    if language == "zh":
+        return messages()["nouns"].get(noun, noun)
+    return noun if count == 1 else plural(noun)
+
+
+def _is_told(place: Place, outcome: Outcome, kind: str) -> bool:
+    """Whether a change can be seen in the numbers as they are written, or is another answer."""
+    if kind == "vectors":
+        return is_noticed(outcome.change, kind)
+    if outcome.label != place.label:
+        return outcome.change != 0
+    if kind == "numbers" or not is_noticed(outcome.change, kind):
+        return False
+    return None in (place.score, outcome.score) or printed(place.score or 0.0) != printed(outcome.score or 0.0)
+
+
+def _most_attended(facts: Facts) -> list[int]:
+    """The items that have the largest weight, as it is written; none if all have about the same, or next to nothing."""
+    shares = [*map(signed_percent, facts.weights)]
+    if facts.uniform or (facts.is_raw and not facts.is_effective and shares[facts.attended] in _NOTHING):
+        return []
+    return tied(shares, facts.attended)
 
 
 def _opening(record: Record, place: Place, language: str) -> str:
     name, label = place_name(record, place), quoted(place.label, language)
-    called = quoted(name, language)
+    called = item_name(name, _is_on_grid(record), language)
     sure = "" if place.score is None else say("sure", language, share=probability(place.score))
     if _outcomes(record).kind == "vectors":
         return say("outputWhole" if name == "the whole" else "outputAt", language, name=called)
@@ -271,22 +321,27 @@ def _opening(record: Record, place: Place, language: str) -> str:
             return say("isLabel", language, name=subject, label=visible(place.label), sure=sure)
 
 
-def _attended(names: Sequence[str], noun: str, facts: Facts, language: str) -> str:
-    """Which item has the largest weight or contributed most, or that all have about the same."""
+def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: Facts, language: str) -> str:
+    """Which items have the largest weight or contributed most, or that all have about the same."""
     weight, attribution = facts.weights[facts.attended], facts.attribution
+    many = _noun(record.noun, 2, language)
     if count := facts.uniform:
         share = percent(sum(map(or_zero, facts.weights)) / count)
-        many = messages()["nouns"].get(noun, noun) if language == "zh" else plural(noun)
         message = "attendedEqually" if count == len(names) else "attendedSomeEqually"
         return say(message, language, count=count, all=len(names), noun=many, share=share)
-    own = facts.attended == facts.own
-    item = say("itself", language) if own else quoted(names[facts.attended], language)
+    if not most:
+        return say("attendedNone", language, noun=_noun(record.noun, 1, language))
+    item = listed([say("itself", language) if each == facts.own else names[each] for each in most], "lastAnd", language)
+    if len(most) > MOST_NAMED:
+        item = say("tiedItems", language, count=len(most), all=len(names), noun=many)
+    share = signed_percent(weight)
+    share = share if len(most) == 1 else say("eachShare", language, share=share)
     if attribution is None or facts.is_raw:
         message = "effectiveMost" if facts.is_effective else "attendedMost"
-        return say(message, language, item=item, share=percent(weight))
+        return say(message, language, item=item, share=share)
     method = f"{attribution.name} attention" if attribution.name.endswith("weighted") else attribution.name
     message = "loweredMost" if weight < 0 else "tookMost"
-    return say(message, language, method=method, item=item, share=signed_percent(weight))
+    return say(message, language, method=method, item=item, share=share)
 
 
 def _change(place: Place, outcome: Outcome, kind: str, language: str) -> str:

@@ -1,13 +1,24 @@
 """Predictions, changes and weights as text."""
 
 import math
+import re
 
 from regard.inspection.explain.outcomes import Outcome, Place
 from regard.page.messages import say
-from regard.page.numbers import percent, probability
+from regard.page.numbers import in_points, percent, probability
 from regard.page.visible import visible
 
-__all__ = ["change_text", "or_zero", "quoted", "said", "signed_percent", "signed_points", "size_text", "without_text"]
+__all__ = [
+    "change_text",
+    "item_name",
+    "or_zero",
+    "quoted",
+    "said",
+    "signed_percent",
+    "signed_points",
+    "size_text",
+    "without_text",
+]
 
 # By how much a change may differ from that of the probabilities, which a page keeps in few digits.
 _ROUNDING = 0.002
@@ -64,11 +75,7 @@ def size_text(change: float, kind: str) -> str:
     """The size of a change: of a probability in percentage points, of a vector as a share of its length."""
     if kind == "numbers" and math.isfinite(change):
         return f"{change:.2g}"
-    text = percent(change)
-    if kind != "labels" or not text.endswith("%"):
-        return text
-    points = text.removesuffix("%")
-    return f"{points} {'point' if points == '1' else 'points'}"
+    return in_points(percent(change)) if kind == "labels" else percent(change)
 
 
 def without_text(outcome: Outcome, kind: str, place: Place) -> str:
@@ -78,14 +85,26 @@ def without_text(outcome: Outcome, kind: str, place: Place) -> str:
 
 
 def signed_points(value: float) -> str:
-    """A difference of two weights with its sign."""
-    return percent(value) if value == 0 or math.isnan(value) else f"{'-' if value < 0 else '+'}{percent(abs(value))}"
+    """A difference of two weights with its sign, in percentage points, where their unit is told elsewhere."""
+    size = percent(abs(value)).removesuffix("%")
+    return size if value == 0 or math.isnan(value) else f"{'-' if value < 0 else '+'}{size}"
 
 
 def quoted(text: str, language: str = "en") -> str:
     """A text of the input in quotation marks."""
     # Pieces of words begin with their space.
     return say("quoted", language, text=visible(text).strip())
+
+
+def item_name(name: str, on_grid: bool, language: str = "en") -> str:
+    """An item as a sentence names it: a text in quotation marks, a patch of a picture by its row and column.
+
+    Example:
+        >>> item_name("3,2", True), item_name("3,2", True, "zh"), item_name("3,2", False)
+        ('row 3, column 2', '第 3 行第 2 列', '"3,2"')
+    """
+    place = re.fullmatch(r"(\d+),(\d+)", name) if on_grid else None
+    return say("patchAt", language, row=place[1], column=place[2]) if place else quoted(name, language)
 
 
 def or_zero(value: float) -> float:

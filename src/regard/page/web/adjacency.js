@@ -4,19 +4,26 @@ import { h } from "./dom.js";
 import { chosenItem, highest, strengthOf } from "./drawing.js";
 import { clamp } from "./numbers.js";
 
-const ADJACENCY_SIDE = 480;
-const STRIP = 16;
+const ADJACENCY_SIDE = 240;
+const STRIP = 12;
 const GAP = 8;
 // Marks of the chosen row are at least this large.
 const MARK = 3;
 
-/** The map, on a canvas below the sheet. */
+/** The map, on a canvas below the sheet and what is said of it. */
 export function adjacencyOf(drawing) {
-  const canvas = h("canvas", { tabindex: 0, role: "img", class: "adjacency", "data-id": "adjacency", hidden: true });
-  drawing.sheet.append(canvas);
+  const canvas = h("canvas", { tabindex: 0, role: "img", class: "adjacency", "data-id": "adjacency" }), said = h("p", { class: "quiet" });
+  const box = h("div", { class: "below" }, canvas, said);
+  drawing.below(box);
   let side = ADJACENCY_SIDE;
   drawing.listen(canvas, itemAt);
-  return { canvas, draw };
+  return { canvas, draw, show };
+
+  /** Say what it is, if the graph is large; else hide it. */
+  function show(large, words) {
+    box.hidden = !large;
+    said.textContent = words.adjacency;
+  }
 
   function draw(view, hovered) {
     const { items, input } = view.data, count = items.length, style = getComputedStyle(canvas);

@@ -12,7 +12,7 @@ import { weightCells } from "./map_weights.js";
 import { pairsOf } from "./pairs.js";
 import { patchedPart } from "./patched.js";
 import { sideMark } from "./sides.js";
-import { stepsView } from "./steps.js";
+import { chosenOf, stepsView } from "./steps.js";
 import { inputNameOf, nounOf, wordsOf } from "./words.js";
 
 const MANY_KEYS = 40;
@@ -98,6 +98,9 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
   return [(next) => {
     view = next;
     const { both, state } = view, words = wordsOf(state.lang);
+    // The steps of both are those of one head, so that they can be compared.
+    const isTold = both.map(({ absent, key }) => !absent && key >= 0), partners = pairs.pairs.queries.filter((pair) => !pair.includes(null));
+    const chosen = isTold.every(Boolean) ? chosenOf(both, partners) : [];
     // Many cells need more room than three maps beside each other have.
     map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
     both.forEach((each, side) => {
@@ -110,9 +113,8 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       nothing.textContent = each.absent ? why : "";
       nothing.hidden = !each.absent;
       show(each);
-      const told = !each.absent && each.key >= 0;
-      walk.hidden = !told;
-      if (told) step(each);
+      walk.hidden = !isTold[side];
+      if (isTold[side]) step(each, chosen[side]);
       else title.textContent = why;
       title.prepend(sideMark(side), " ");
       mapTitle.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));

@@ -28,6 +28,17 @@ export function frameOf(context, style, [x, y, width, height], thick) {
   }
 }
 
+/** A ring within a box, in the colour of effects, that is seen on dark and on light. */
+export function frameOfEffect(context, style, [x, y, width, height], thick) {
+  // Within the frame of what is chosen.
+  const inset = Math.min(4, width / 8, height / 8) + thick / 2;
+  for (const [name, line] of [["--paper", thick + 2], ["--effect", thick]]) {
+    context.strokeStyle = style.getPropertyValue(name);
+    context.lineWidth = line;
+    context.strokeRect(x + inset, y + inset, width - 2 * inset, height - 2 * inset);
+  }
+}
+
 /** Text that is seen on anything. */
 export function haloed(context, style, text, x, y, size = 15) {
   context.font = `600 ${size}px system-ui, sans-serif`;

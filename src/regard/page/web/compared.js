@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
 import { clamp, effectText, isToldByChange, percent, percentChange, probability } from "./numbers.js";
-import { twoLines } from "./sides.js";
+import { inPoints, twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
@@ -13,6 +13,8 @@ const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
 // Of many items, those of which neither is as much as this have no row.
 const NOTEWORTHY = 0.01;
+// Words of more letters than that may be broken.
+const MOST_UNBROKEN = 12;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
 
@@ -48,18 +50,24 @@ export function comparedView(root, choose, pairs = null) {
       const go = () => choose({ ...(pairs ? { side } : {}), key: list[row][side] });
       return h("tr", { "data-key": row, class: row === own ? "key" : "", onclick: go },
         h("th", { scope: "row" }, pairs ? namesOfRow(pairs, list[row], row, go, words) : nameOfRow(view, row, go)),
-        drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found) : null,
+        drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found, words) : null,
         measured ? drawn.effect(outcomes, scales) : null, third ? drawn.said(outcomes) : null);
     });
-    const head = [nounOf(first.data.noun, state.lang), weightsName(first, words) + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
+    const isGrid = first.data.grid || first.data.input?.grid;
+    const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
-    const others = there.length - rows.length;
+    const others = there.length - rows.length, namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
     root.replaceChildren(
-      headedTable({ class: pairs ? "compared two" : "compared" }, head, body),
+      headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
       ...(others ? [h("p", { class: "quiet" }, pairs || view.least === null ? words.others({ count: others }) : restOf(view))] : []),
       ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]),
       ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
   };
+}
+
+// The letters of the longest word of some names, for which the first column has room; at most twelve.
+function longestWord(names) {
+  return Math.min(MOST_UNBROKEN, Math.max(...names.flatMap((each) => each.split(/\s+/)).map(({ length }) => length)));
 }
 
 function isBoxed({ layer, pooled }) {
@@ -104,9 +112,9 @@ function namesOfRow(pairs, pair, row, go, words) {
   alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn({ side: "AB"[1 - alone] }))];
 }
 
-function gapOf(found) {
+function gapOf(found, words) {
   const gap = found.includes(null) ? NaN : found[1] - found[0];
-  return h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : percentChange(...found));
+  return h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : inPoints(percentChange(...found), words));
 }
 
 // What is known of a row of which the page holds the largest weights.

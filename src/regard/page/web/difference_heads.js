@@ -13,8 +13,8 @@ export function headsOfBoth({ against: { heads: gaps } }) {
     .filter(({ gap }) => gap > 0).sort((a, b) => b.gap - a.gap).slice(0, MOST_NAMED);
   const largest = ranked.length ? Math.max(ranked[0].gap, 1e-9) : 1;
   return (root, line, choose) => {
-    const named = h("p", { class: "named" }), list = h("div", { class: "rows-of-heads" });
-    root.append(named, list, line);
+    const named = h("p", { class: "named" }), list = h("div", { class: "rows-of-heads" }), key = h("p", { class: "heads-key" });
+    root.append(named, list, line, key);
     return {
       list,
       frame(rows, many, { state }) {
@@ -30,7 +30,8 @@ export function headsOfBoth({ against: { heads: gaps } }) {
         return [h("span", { class: "two-heads" }, pictures),
           h("span", { class: "under" }, h("span", {}, tile.short), h("span", { class: "gap" }, tile.gap === null ? "" : percent(tile.gap)))];
       },
-      show(tiles) {
+      show(tiles, { state: { lang } }) {
+        key.textContent = tiles.some(({ gap }) => gap !== null) ? `${wordsOf(lang).keyOfGaps}${lang === "zh" ? "。" : "."}` : "";
         for (const { button, gap } of tiles) button.style.setProperty("--gap-share", gap === null ? 0 : (gap / largest).toFixed(3));
       },
       told(tile, { both, state }) {

@@ -4,12 +4,16 @@ import { answerChips } from "./answers.js";
 import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
 import { clamp, effectText, percent, probability } from "./numbers.js";
+import { patchName } from "./ties.js";
 import { equalShare, fullColour } from "./uniform.js";
 import { heaviest, highestOf, orZero, placeAt } from "./view.js";
 import { weightsName, wordsOf } from "./words.js";
 
-/** The parts around a sheet. `draw` is called with the view and the item under the pointer, or null. */
-export function drawingOf(root, choose, kind, draw) {
+/**
+ * The parts around a sheet. `draw` is called with the view and the item under the pointer, or null; `keyOf` gives what the
+ * legend says besides the scale, of a view and the words.
+ */
+export function drawingOf(root, choose, kind, draw, keyOf = () => []) {
   const sheet = h("div", { class: "sheet" }), line = h("p", { class: "quiet line", "aria-live": "polite" });
   const legend = h("p", { class: "legend" }), note = h("p", { class: "quiet" });
   const answers = h("ol", { class: "chips written", role: "list" });
@@ -24,6 +28,8 @@ export function drawingOf(root, choose, kind, draw) {
 
   return {
     sheet,
+    /** Put an element below the drawing and what is said of it. */
+    below: (element) => figure.append(element),
     /** Draw a view, with some sentences below. */
     show(next, notes = []) {
       view = next;
@@ -33,8 +39,9 @@ export function drawingOf(root, choose, kind, draw) {
       answers.classList.toggle("several", chips.length > 4);
       note.textContent = notes.filter(Boolean).join(" ");
       note.hidden = !note.textContent;
-      legend.hidden = !view.weights;
-      if (view.weights) legend.replaceChildren(...scaleLegend(words, highest(view), equalShare(view)));
+      const scale = view.weights ? scaleLegend(words, highest(view), equalShare(view)) : [], key = keyOf(view, words);
+      legend.replaceChildren(...scale, ...(scale.length && key.length ? [" · "] : []), ...key);
+      legend.hidden = !legend.firstChild;
       tell();
       width = sheet.clientWidth;
       draw(view, hovered);
@@ -101,5 +108,5 @@ function aboutItem(view, item) {
     weights ? `${weightsName(view, words)} ${percent(weights[item])}` : "",
     hidden.length ? `${words.mattered} ${effectText(hidden[item], place, kind, words.asNoise)}` : "",
   ];
-  return [token(names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];
+  return [token(patchName(names[item], data, view.state.lang) ?? names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];
 }

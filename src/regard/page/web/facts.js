@@ -2,15 +2,18 @@
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { effectText, percent, probability, sizeText } from "./numbers.js";
+import { listedParts, patchName, printed, withNoun } from "./ties.js";
 import { uniformOver } from "./uniform.js";
 import { changeSize, largest, orZero } from "./view.js";
-import { messageParts, nounOf, wordsOf } from "./words.js";
+import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
 const NOTICED = 0.01;
+// Weights that are written as these are next to nothing.
+const NOTHING = ["0%", "<1%"];
 
-// The number of the item whose own prediction it is; null if there is none.
-function ownItemOf({ data, place }) {
+/** The number of the item whose own prediction it is; null if there is none. */
+export function ownItemOf({ data, place }) {
   return data.queries === null && data.outcomes.places.length === data.items.length ? place.query : null;
 }
 
@@ -32,23 +35,52 @@ function isNoticed(change, kind) {
 
 /** The sentence as a list of [text, kind], as `messageParts` gives it. Of names and answers `most` characters are written. */
 export function sentenceOf(view, most = MOST_SHOWN) {
-  const { data, place, weights, hidden, names, kind, state: { lang } } = view, own = ownItemOf(view);
-  const tell = (name, values) => messageParts(lang, name, values), quoted = quotedIn(lang, most), words = wordsOf(lang);
+  const { data, place, weights, hidden, kind, state: { lang } } = view, own = ownItemOf(view);
+  const tell = (name, values) => messageParts(lang, name, values), words = wordsOf(lang), nameOf = namedIn(view, most);
   const opening = openingOf(view, most);
   if (!weights) return opening;
-  const top = largest(weights), item = top === own ? words.itself : quoted(names[top]), { effective } = view.layer;
-  const count = effective ? 0 : uniformOver(weights), message = effective ? "effectiveMost" : "attendedMost";
-  const attended = [...opening, ...(count ? equally(view, count) : tell(message, { item, share: percent(weights[top]) }))];
+  const top = largest(weights), shares = Array.from(weights, percent), { effective } = view.layer;
+  const count = effective ? 0 : uniformOver(weights), isNone = count || (!effective && NOTHING.includes(shares[top]));
+  const tops = isNone ? [] : [...shares.keys()].filter((each) => shares[each] === shares[top]);
+  const attended = [...opening, ...(count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf))];
   const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
   // What can't be told from noise is no finding while something else can.
-  const others = told.length ? told : every;
+  const others = told.length ? told : every, changesMost = (some) => some[largest(some, (each) => changeSize(hidden[each]))];
   if (!others.length) return [...attended, ...tell(hidden.length ? "nothingHidden" : "notMeasured")];
-  const changing = others[largest(others, (each) => changeSize(hidden[each]))];
+  let changing = changesMost(others);
   if (hidden[changing].isNoise) return [...attended, ...tell("noiseMattered", { noun: data.noun })];
-  if (!isNoticed(hidden[changing].change, kind)) return [...attended, ...tell("littleMattered", { noun: data.noun })];
-  const change = changeOf(place, hidden[changing], view, most);
-  return [...attended, ...(changing === top && !count ? tell("itMattered", { it: words.it, change })
-    : tell("otherMattered", { item: quoted(names[changing]), change }))];
+  if (!isTold(place, hidden[changing], kind)) {
+    // A small change may be that of the answer to another one.
+    changing = changesMost(others.filter((each) => isTold(place, hidden[each], kind)));
+    if (changing === undefined) return [...attended, ...tell("littleMattered", { noun: nounOf(data.noun, lang) })];
+  }
+  const change = changeOf(place, hidden[changing], view, most), same = messageText(change);
+  const tied = others.filter((each) => messageText(changeOf(place, hidden[each], view, most)) === same);
+  const item = listedParts(lang, tied.map((each) => (tops.length === 1 && tops[0] === each ? words.it : nameOf(each))), "effect", "lastOr",
+    () => withNoun(lang, "anyTied", data.noun, { count: tied.length }));
+  return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change }) : tell("otherMattered", { item, change }))];
+}
+
+function mostAttended({ data, weights, layer, state: { lang } }, tops, share, own, nameOf) {
+  const words = wordsOf(lang);
+  if (!tops.length) return messageParts(lang, "attendedNone", { noun: nounOf(data.noun, lang) });
+  const item = listedParts(lang, tops.map((each) => (each === own ? words.itself : nameOf(each))), "weight", "lastAnd",
+    () => withNoun(lang, "tiedItems", data.noun, { count: tops.length, all: weights.length }));
+  return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { item, share: tops.length === 1 ? share : words.eachShare({ share }) });
+}
+
+// How sentences name the items of a view.
+function namedIn({ data, names, state: { lang } }, most) {
+  const quoted = quotedIn(lang, most);
+  return (item) => patchName(names[item], data, lang) ?? quoted(names[item]);
+}
+
+/** Whether a change can be seen in the numbers as they are written, or is another answer. */
+export function isTold(place, { label, score, change }, kind) {
+  if (kind === "vectors") return isNoticed(change, kind);
+  if (label !== place.label) return change !== 0;
+  if (kind === "numbers" || !isNoticed(change, kind)) return false;
+  return place.score === null || score === null || printed(place.score) !== printed(score);
 }
 
 function equally({ weights, data, state: { lang } }, count) {
@@ -62,11 +94,12 @@ function quotedIn(lang, most) {
 
 function openingOf(view, most) {
   const { place, kind, form, state: { lang } } = view, name = nameOfPlace(view), quoted = quotedIn(lang, most);
+  const called = patchName(name, view.data, lang) ?? quoted(name);
   const sure = place.score === null ? "" : wordsOf(lang).sure({ share: probability(place.score) });
-  if (kind === "vectors") return messageParts(lang, name === "the whole" ? "outputWhole" : "outputAt", { name: quoted(name) });
-  if (form === "next") return messageParts(lang, "comesAfter", { name: quoted(name), label: quoted(place.label), sure });
-  if (form === "generated") return messageParts(lang, "wasWritten", { name: quoted(name), sure });
-  const subject = name === "the whole" ? wordsOf(lang).theAnswer : quoted(name);
+  if (kind === "vectors") return messageParts(lang, name === "the whole" ? "outputWhole" : "outputAt", { name: called });
+  if (form === "next") return messageParts(lang, "comesAfter", { name: called, label: quoted(place.label), sure });
+  if (form === "generated") return messageParts(lang, "wasWritten", { name: called, sure });
+  const subject = name === "the whole" ? wordsOf(lang).theAnswer : called;
   return messageParts(lang, "isLabel", { name: subject, label: clipped(place.label, most), sure });
 }
 

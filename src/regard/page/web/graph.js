@@ -3,8 +3,9 @@
 import { adjacencyOf } from "./adjacency.js";
 import { s } from "./dom.js";
 import { chosenItem, drawingOf, heaviestItems, ownItem } from "./drawing.js";
-import { discs, nodesSheet, sizeSheet } from "./nodes.js";
+import { discs, nodesSheet, ringsAround, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
+import { ringLegend } from "./rings.js";
 import { orZero } from "./view.js";
 import { known, rowOf } from "./weights.js";
 import { wordsOf } from "./words.js";
@@ -18,16 +19,16 @@ const ROOM = 5200;
 
 /** The graph; `choose` is called with what changes in the state. */
 export function graphView(root, choose) {
-  const drawing = drawingOf(root, choose, "graph", draw), sheet = nodesSheet(drawing, "graph");
+  const drawing = drawingOf(root, choose, "graph", draw, ringLegend), sheet = nodesSheet(drawing, "graph");
   const adjacency = adjacencyOf(drawing);
 
   return (view) => {
     const { input, items } = view.data, words = wordsOf(view.state.lang), large = input.positions === null;
-    adjacency.canvas.hidden = !large;
+    adjacency.show(large, words);
     for (const each of [sheet, adjacency.canvas]) {
       each.setAttribute("aria-label", words.graph({ nodes: items.length, edges: input.edges.shape[1] }));
     }
-    drawing.show(view, large ? [words.aroundNode({ count: ringOf(view).length }), words.adjacency] : []);
+    drawing.show(view, large ? [words.aroundNode({ count: ringOf(view).length })] : []);
   };
 
   function draw(view, hovered) {
@@ -41,7 +42,7 @@ export function graphView(root, choose) {
     const radius = large || items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
     const most = heaviestItems(view), named = new Set([...most, view.key, ownItem(view), hovered]);
     const all = large || (width * height) / items.length >= ROOM;
-    sheet.replaceChildren(...edgesOf(view, spots, hovered), ...discs(view, spots, radius, hovered).filter(Boolean),
+    sheet.replaceChildren(...edgesOf(view, spots, hovered), ...discs(view, spots, radius, hovered).filter(Boolean), ...ringsAround(view, spots, radius),
       ...items.map((text, i) => ({ text, i })).filter(({ i }) => spots[i] && (all || named.has(i))).map(({ text, i }) =>
         s("text", { x: spots[i].x, y: spots[i].y + radius + 14, class: "name", "data-item": i }, cutName(text))),
       ...most.map((i) => s("text", { x: spots[i].x, y: spots[i].y - radius - 6, class: "number" }, percent(view.weights[i]))));

@@ -1,4 +1,5 @@
 // All heads, small: of one record each with its pattern and the answer without it, of two side by side. One is chosen.
+import { MOST_SHOWN } from "./answers.js";
 import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
@@ -94,6 +95,8 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
 
 // Of one record: the pattern of a head, and the answer without it.
 function headsOfOne(root, line) {
+  const key = h("p", { class: "heads-key" });
+  root.after(key);
   return {
     list: root,
     frame(rows, many) {
@@ -108,17 +111,28 @@ function headsOfOne(root, line) {
     },
     show(tiles, view) {
       const full = fullChange(view.removed.flat(), view.kind);
+      key.replaceChildren(...(view.removed.length ? keyOf(view, root.classList.contains("many")) : []));
       for (const { layer, head, button, after } of tiles) {
         const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
         after.textContent = outcome ? answer(view, outcome) : "";
         after.classList.toggle("numeric", view.kind === "numbers");
         button.classList.toggle("noise", Boolean(outcome?.isNoise));
-        after.classList.toggle("changed", outcome !== null && outcome.label !== view.place.label);
+        // A number is always another one.
+        after.classList.toggle("changed", outcome !== null && view.kind !== "numbers" && outcome.label !== view.place.label);
         button.style.setProperty("--effect-share", outcome ? (changeSize(outcome) / full).toFixed(3) : 0);
       }
     },
     told: ({ name, pattern, after }) => [[name, pattern, after.textContent.trim()].filter(Boolean).join(" · ")],
   };
+}
+
+// What the numbers below the heads are.
+function keyOf({ kind, place, state: { lang } }, many) {
+  const words = wordsOf(lang), end = lang === "zh" ? "。" : ".";
+  if (many) return [words.keyOfBars, end];
+  if (kind === "numbers") return [words.keyOfHeadsOfNumber, end];
+  if (kind === "vectors") return [words.keyOfHeadsOfVector, end];
+  return [`${words.keyOfHeads({ label: clipped(place.label, MOST_SHOWN) })} `, h("span", { class: "changed" }, words.orange), end];
 }
 
 function answer({ kind, place }, outcome) {

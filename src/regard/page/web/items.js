@@ -1,6 +1,7 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
 import { MOST_SHOWN, answerChips, around, canPeek, chipButton, isLong, range, shownText } from "./answers.js";
 import { button, clipped, h, s, titleOf, token } from "./dom.js";
+import { chipStyle } from "./map_scale.js";
 import { percent, probability } from "./numbers.js";
 import { nounOf, wordsOf } from "./words.js";
 import { heaviest, orZero, placeAt } from "./view.js";
@@ -8,6 +9,10 @@ import { known, rowOf } from "./weights.js";
 
 // Items outside of a window that its edge names.
 const MOST_FAR = 3;
+// Heights of arcs in pixels: of the lowest one, and of the highest where there are several lines.
+const LEAST_ARC = { line: 28, lines: 8 }, MOST_ARC = { lines: 22 };
+// How far the number of an arc stands from its end.
+const BESIDE_ARC = 20;
 // Sizes of the letters: the first at which the items fit on one line, or the last.
 const SIZES = [40, 34, 28, 23, 20];
 
@@ -77,7 +82,6 @@ export function itemsView(root, choose, peek) {
   function chip(view, i, selected, pair, chips) {
     const { data, weights } = view, alone = pair || view.pooled;
     const label = data.labels[i], score = data.scores[i];
-    const weight = weights ? orZero(weights[i]) : 0;
     const note = pair ? null : label === undefined || label === "" ? null
       : h("span", { class: "label" }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : scoreText(score));
     const text = shownText(data.items[i]), title = titleOf(data.items[i], MOST_SHOWN);
@@ -85,8 +89,8 @@ export function itemsView(root, choose, peek) {
     const main = alone ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
       : chipButton(`item ${i}`, text, note, i === selected, () => choose({ place, key: null }),
         { "data-place": peeking && place >= 0 ? place : null, title });
-    const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? percent(weight) : null,
-      style: { "--weight-value": Math.min(1, shade(weight)).toFixed(3) } }, main);
+    const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? percent(orZero(weights[i])) : null,
+      style: i === selected || !weights ? {} : chipStyle(root, view, weights[i]) }, main);
     if (!peeking) {
       main.addEventListener("pointerenter", () => light(i, true));
       main.addEventListener("pointerleave", () => light(i, false));
@@ -130,10 +134,6 @@ function isOneLine({ firstElementChild: first, lastElementChild: last }) {
   return first === null || first.offsetTop + first.offsetHeight > last.offsetTop;
 }
 
-function shade(weight) {
-  return weight > 0 ? 0.05 + 0.95 * Math.sqrt(weight) : 0;
-}
-
 function drawArcs({ box, arcs, view, chips, from }) {
   const { weights } = view, start = chips.get(from);
   arcs.replaceChildren();
@@ -143,13 +143,11 @@ function drawArcs({ box, arcs, view, chips, from }) {
   if (!area.width) return;
   arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
   const joined = heaviest(weights, [...chips.keys()].filter((key) => key !== from && key !== "answer"));
-  const lines = box.classList.contains("lines");
-  const numbers = [];
+  const numbers = [], room = roomOfArcs(box, joined.map((key) => [at(start, area), at(chips.get(key), area)]));
   // The lightest first, so that the heaviest lie on top; numbers above all.
   for (const key of joined.reverse()) {
     const ends = [at(start, area), at(chips.get(key), area)];
-    const path = from !== "answer" && Math.abs(ends[0].top - ends[1].top) < 4 ? arcAbove(...ends, lines ? area.width : null)
-      : arcAcross(...ends);
+    const path = from !== "answer" && isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends);
     const weight = weights[key];
     arcs.append(
       s("path", { d: path.line, "data-key": key, "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }));
@@ -161,7 +159,7 @@ function drawArcs({ box, arcs, view, chips, from }) {
 // Of each item the weights that it gives, in one picture: without numbers, and as dark as they are large.
 function drawAllArcs({ box, arcs, view, chips }) {
   arcs.replaceChildren();
-  const area = box.getBoundingClientRect(), lines = box.classList.contains("lines");
+  const area = box.getBoundingClientRect();
   if (!area.width) return;
   arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
   const found = [];
@@ -172,9 +170,10 @@ function drawAllArcs({ box, arcs, view, chips }) {
       found.push({ query, key, weight: weights[key] });
     }
   }
-  for (const { query, key, weight } of found.sort((a, b) => a.weight - b.weight)) {
-    const ends = [at(chips.get(query), area), at(chips.get(key), area)];
-    const path = Math.abs(ends[0].top - ends[1].top) < 4 ? arcAbove(...ends, lines ? area.width : null) : arcAcross(...ends);
+  const drawn = found.map((each) => ({ ...each, ends: [at(chips.get(each.query), area), at(chips.get(each.key), area)] }));
+  const room = roomOfArcs(box, drawn.map(({ ends }) => ends));
+  for (const { query, key, weight, ends } of drawn.sort((a, b) => a.weight - b.weight)) {
+    const path = isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends);
     arcs.append(s("path", { d: path.line, "data-key": key, "data-query": query, "stroke-width": 1 + 5 * weight, "stroke-opacity": 0.1 + 0.6 * weight }));
   }
 }
@@ -184,14 +183,27 @@ function at(element, area) {
   return { x: (left + right) / 2 - area.left, top: top - area.top, bottom: bottom - area.top };
 }
 
-// Above the line in which both stand; of several lines, within the space between two.
-function arcAbove(start, end, width) {
-  const apart = Math.abs(start.x - end.x);
-  const height = width === null ? Math.min(start.top - 22, 28 + 0.32 * apart) : 8 + 10 * apart / width;
-  const peak = start.top - height * 1.33;
+// Whether both ends of an arc stand on one line.
+function isBeside([one, other]) {
+  return Math.abs(one.top - other.top) < 4;
+}
+
+// The room for arcs above a line: {high, wide}, the height of the highest one, and the distance that it spans.
+function roomOfArcs(box, ends) {
+  const beside = ends.filter(isBeside), wide = Math.max(1, ...beside.map(([one, other]) => Math.abs(one.x - other.x)));
+  if (box.classList.contains("lines")) return { high: MOST_ARC.lines, wide, least: LEAST_ARC.lines };
+  const most = Math.min(...beside.map(([one]) => one.top - 22));
+  // Where there is room enough, near words have arcs as low as they have among others.
+  return { high: Math.min(most, LEAST_ARC.line + 0.32 * wide), wide, least: LEAST_ARC.line };
+}
+
+// Above the line in which both stand: the further apart, the higher. The number stands over the item that it is of, beside
+// the arc.
+function arcAbove(start, end, { high, wide, least }) {
+  const apart = Math.abs(start.x - end.x), height = least + Math.max(0, high - least) * Math.min(1, apart / wide);
+  const peak = start.top - height * 1.33, away = end.x < start.x ? -1 : 1;
   const line = `M${start.x} ${start.top} C${start.x} ${peak} ${end.x} ${peak} ${end.x} ${end.top}`;
-  return width === null ? { line, x: (start.x + end.x) / 2, y: start.top - height - 7 }
-    : { line, x: end.x, y: end.top - height - 2 };
+  return { line, x: end.x + away * BESIDE_ARC, y: end.top - 8 };
 }
 
 // From the edge of one line to that of another.

@@ -2,8 +2,8 @@
 import { colourOfDifference, scaleOfDifferences, swatch } from "./colours.js";
 import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
-import { percent } from "./numbers.js";
-import { signedPercent } from "./sides.js";
+import { percent, percentChange } from "./numbers.js";
+import { inPoints, signedPercent } from "./sides.js";
 import { cells } from "./tiles.js";
 import { highestOf } from "./view.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
@@ -49,12 +49,12 @@ export function differenceCells(pairs, tiles) {
       return { rows: layer.queries === 1 ? [place.name] : named("queries", list?.rows, top, bottom),
         columns: named("items", list?.columns, left, right) };
     },
-    said(words, { both, sums }, cell) {
-      const [one, other] = both.map((each) => percent(zeroed(each[cell])));
-      return words.inBoth({ one, other, gap: signedPercent(sums[cell]) });
+    said(words, { both }, cell) {
+      const [one, other] = both.map((each) => zeroed(each[cell]));
+      return words.inBoth({ one: percent(one), other: percent(other), gap: inPoints(percentChange(one, other), words) });
     },
-    legend: (words, high) => [`${words.bMinusA} −${percent(high)} `, swatch("scale diverging"),
-      ` +${percent(high)} · `, swatch("patch less"), ` ${words.smallerInB} · `,
+    legend: (words, high) => [`${words.bMinusA} −${percent(high).replace("%", "")} `, swatch("scale diverging"),
+      ` ${inPoints(`+${percent(high)}`, words)} · `, swatch("patch less"), ` ${words.smallerInB} · `,
       swatch("patch more"), ` ${words.largerInB}`],
   };
 

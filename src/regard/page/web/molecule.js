@@ -1,8 +1,9 @@
 // A molecule, as chemists draw it: atoms shaded by the weights of the chosen row, and the chosen atom framed.
 import { s } from "./dom.js";
 import { drawingOf, heaviestItems } from "./drawing.js";
-import { discs, nodesSheet, sizeSheet } from "./nodes.js";
+import { discs, nodesSheet, ringsAround, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
+import { ringLegend } from "./rings.js";
 import { wordsOf } from "./words.js";
 
 const MOLECULE_WIDTH = 680;
@@ -10,13 +11,15 @@ const MOLECULE_HEIGHT = 380;
 // Atoms whose discs are smaller have no numbers.
 const LEAST_NUMBERED_ATOM = 11;
 // Room for a number beside an atom at the edge.
-const MOLECULE_MARGIN = { across: 58, down: 46 };
+const MOLECULE_MARGIN = { across: 64, down: 50 };
+// Where the weight of an atom can stand: so many places around it.
+const PLACES_AROUND = 12;
 // The longest a bond is drawn, in pixels.
 const BOND = 64;
 
 /** The molecule; `choose` is called with what changes in the state. */
 export function moleculeView(root, choose) {
-  const drawing = drawingOf(root, choose, "molecule", draw), sheet = nodesSheet(drawing, "molecule");
+  const drawing = drawingOf(root, choose, "molecule", draw, ringLegend), sheet = nodesSheet(drawing, "molecule");
 
   return (view) => {
     sheet.setAttribute("aria-label", wordsOf(view.state.lang).molecule({ atoms: view.data.items.length }));
@@ -30,10 +33,10 @@ export function moleculeView(root, choose) {
     const radius = Math.max(4, Math.min(0.36 * length, 20)), size = Math.max(9, Math.min(0.4 * length, 19));
     const neighbours = neighboursOf(input.bonds, items.length), bonds = bondsOf(input.bonds, spots, input.symbols, size, neighbours);
     const most = heaviestItems(view);
-    sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds,
+    sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds, ...ringsAround(view, spots, radius),
       ...input.symbols.flatMap((text, i) => (text ? [s("text", { x: spots[i].x, y: spots[i].y, class: "symbol", "data-item": i,
         "font-size": size }, text)] : [])),
-      ...(radius < LEAST_NUMBERED_ATOM ? [] : input.symbols.map((text, i) => numberOf(view.data.items[i], freeSpot(i, spots, neighbours, radius), radius, i))),
+      ...(radius < LEAST_NUMBERED_ATOM ? [] : input.symbols.map((text, i) => numberOf(view.data.items[i], numberSpot(view.data.items[i], i, { spots, neighbours, radius, symbols: input.symbols, size }), radius, i))),
       ...most.map((i) => s("text", { ...besideOf(i, spots, radius), class: "number" }, percent(view.weights[i]))));
   }
 }
@@ -53,12 +56,33 @@ function placed({ positions: { data, shape: [count] } }, width) {
 
 // The number of an atom, by which the texts name it.
 function numberOf(name, { x, y }, radius, i) {
-  return s("text", { x, y, class: "atom", "data-item": i, "font-size": Math.max(8, 0.5 * radius) }, name.match(/\d+$/)?.[0] ?? "");
+  return s("text", { x, y, class: "atom", "data-item": i, "font-size": numberSize(radius) }, name.match(/\d+$/)?.[0] ?? "");
+}
+
+// Where the number of an atom stands: with a symbol below or above its end, on the side without a bond, and else in the disc.
+function numberSpot(name, i, { spots, neighbours, radius, symbols, size }) {
+  if (!symbols[i]) return freeSpot(i, spots, neighbours, radius);
+  const { x, y } = spots[i], digits = (/\d+$/.exec(name)?.[0] ?? "").length;
+  const across = 0.36 * size * symbols[i].length + 0.29 * digits * numberSize(radius) + 1, down = 0.5 * size;
+  const corners = [[1, 1], [-1, 1], [1, -1], [-1, -1]].map(([right, below]) => ({ x: right * across, y: below * down }));
+  const turnOf = ({ x: dx, y: dy }) => Math.atan2(dy, dx), bonds = turnsOf(i, spots, neighbours);
+  const apart = (corner) => Math.min(Math.PI, ...bonds.map((bond) => Math.abs(Math.atan2(Math.sin(bond - turnOf(corner)), Math.cos(bond - turnOf(corner))))));
+  const best = corners.reduce((one, other) => (apart(other) > apart(one) + 1e-6 ? other : one));
+  return { x: x + best.x, y: y + best.y };
+}
+
+function numberSize(radius) {
+  return Math.max(8, 0.5 * radius);
+}
+
+// The directions of an atom's bonds, as angles.
+function turnsOf(i, spots, neighbours) {
+  return neighbours[i].map((each) => Math.atan2(spots[each].y - spots[i].y, spots[each].x - spots[i].x)).sort((a, b) => a - b);
 }
 
 // Where an atom's disc has no bond: in the middle of the widest angle between them.
 function freeSpot(i, spots, neighbours, radius) {
-  const { x, y } = spots[i], turns = neighbours[i].map((each) => Math.atan2(spots[each].y - y, spots[each].x - x)).sort((a, b) => a - b);
+  const { x, y } = spots[i], turns = turnsOf(i, spots, neighbours);
   const gaps = turns.map((turn, at) => (at + 1 < turns.length ? turns[at + 1] : turns[0] + 2 * Math.PI) - turn);
   const widest = gaps.indexOf(Math.max(...gaps)), turn = gaps.length ? turns[widest] + gaps[widest] / 2 : Math.PI / 2;
   return { x: x + 0.6 * radius * Math.cos(turn), y: y + 0.6 * radius * Math.sin(turn) };
@@ -94,14 +118,20 @@ function bondsOf({ shape: [count], data }, spots, symbols, size, neighbours) {
   });
 }
 
-// Beside an atom, away from the middle of the molecule.
+// Beside an atom, where there is most room among the others; of places with as much, away from the middle of the molecule.
 function besideOf(i, spots, radius) {
   const middle = { x: 0, y: 0 };
   for (const { x, y } of spots) {
     middle.x += x / spots.length;
     middle.y += y / spots.length;
   }
-  const dx = spots[i].x - middle.x, dy = spots[i].y - middle.y, length = Math.hypot(dx, dy);
-  const away = length < 1 ? { x: 0, y: -1 } : { x: dx / length, y: dy / length };
-  return { x: spots[i].x + away.x * (radius + 18), y: spots[i].y + away.y * (radius + 12) + 5 };
+  const away = Math.atan2(spots[i].y - middle.y, spots[i].x - middle.x);
+  const places = Array.from({ length: PLACES_AROUND }, (_, at) => {
+    const turn = away + 2 * Math.PI * at / PLACES_AROUND, own = spots[i];
+    const place = { x: own.x + Math.cos(turn) * (radius + 22), y: own.y + Math.sin(turn) * (radius + 15) };
+    const nearest = Math.min(...spots.filter((each) => each !== own).map(({ x, y }) => Math.hypot(place.x - x, place.y - y)));
+    return { ...place, room: Math.min(nearest, 2.5 * radius) + Math.cos(turn - away) };
+  });
+  const best = places.reduce((one, other) => (other.room > one.room + 1e-6 ? other : one));
+  return { x: best.x, y: best.y + 5 };
 }

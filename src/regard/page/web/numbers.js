@@ -25,7 +25,7 @@ export function probability(value) {
 }
 
 /** Python rounds a number in the middle to the even one. */
-function roundHalfEven(value) {
+export function roundHalfEven(value) {
   const below = Math.floor(value);
   if (value - below !== 0.5) return Math.round(value);
   return below % 2 ? below + 1 : below;
@@ -57,10 +57,10 @@ export function sizeText(change, kind) {
   const text = percent(change);
   if (kind !== "labels" || !text.endsWith("%")) return text;
   const points = text.slice(0, -1);
-  return `${points} ${points === "1" ? "point" : "points"}`;
+  return `${points} ${points === "1" || points === "<1" ? "point" : "points"}`;
 }
 
-/** The difference of two fractions, in percentage points, as that of their percentages. */
+/** The difference of two fractions as that of their percentages, which `inPoints` tells. */
 export function percentChange(before, after, change = after - before) {
   if (!Number.isFinite(before) || !Number.isFinite(after)) return percent(change);
   const points = roundHalfEven(100 * after) - roundHalfEven(100 * before);

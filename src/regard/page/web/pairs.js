@@ -1,6 +1,7 @@
 // Which item, query and prediction of one record is which of the other; and one state for both.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
+import { highOfMap } from "./map_scale.js";
 import { within } from "./state.js";
 import { fullColour } from "./uniform.js";
 import { highestOf, viewOf } from "./view.js";
@@ -76,7 +77,8 @@ export function pairsOf({ records, against }) {
       const both = state.record === 0 ? [own, theirs] : [theirs, own];
       // One scale for both.
       const high = Math.max(...both.map(({ weights }) => fullColour(highestOf(weights ?? [], 0), weights?.length ?? Infinity)));
-      return { ...own, both: both.map((each) => ({ ...each, high })) };
+      const mapHigh = Math.max(...both.map(highOfMap));
+      return { ...own, both: both.map((each) => ({ ...each, high, mapHigh })) };
     },
     /** The next prediction in the order of both texts. */
     step: (state, by) => neighbour("places", state.record, state.place, by, "place"),

@@ -1,13 +1,18 @@
 // A picture whose patches are lit by the weights of the chosen row; items that are no patch stand above it.
 import { chipButton, shownText } from "./answers.js";
-import { frameOf, haloed, pictureOf, sized } from "./canvas.js";
+import { frameOf, frameOfEffect, haloed, pictureOf, sized } from "./canvas.js";
 import { h } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
+import { ticks } from "./map_drawing.js";
+import { chipStyle } from "./map_scale.js";
 import { clamp, percent } from "./numbers.js";
+import { ringLegend, ringsOf } from "./rings.js";
 import { arrowOf } from "./shell.js";
 import { wordsOf } from "./words.js";
 
 const PICTURE_SIDE = 420;
+// Room for the numbers of rows, and between two numbers.
+const EDGE = 24, EDGE_APART = 26;
 // How much of the picture the blue of the largest weight hides.
 const PICTURE_COVER = 0.72;
 
@@ -15,8 +20,10 @@ const PICTURE_COVER = 0.72;
 export function pictureView(root, choose) {
   const apart = h("ol", { class: "chips apart", role: "list" });
   const canvas = h("canvas", { tabindex: 0, role: "img", class: "patches", "data-id": "picture" });
-  const drawing = drawingOf(root, choose, "picture", draw);
-  drawing.sheet.append(apart, canvas);
+  const drawing = drawingOf(root, choose, "picture", draw, ringLegend);
+  // Numbers of rows and columns at the edges, by which the texts name the patches.
+  const edges = ["edge-columns", "edge-rows"].map((each) => h("span", { class: each, "aria-hidden": "true" }));
+  drawing.sheet.append(apart, h("div", { class: "edged" }, ...edges, canvas));
   let input = null, pixels = null, patch = null;
 
   drawing.listen(canvas, itemAt);
@@ -43,7 +50,7 @@ export function pictureView(root, choose) {
     const others = view.data.items.map((_, i) => i).filter((i) => i < first || i >= first + rows * columns);
     const high = highest(view);
     apart.replaceChildren(...others.map((i) => h("li", { class: i === ownItem(view) ? "selected" : "",
-      style: { "--weight-value": strengthOf(view, i, high).toFixed(3) } },
+      style: i === ownItem(view) || !view.weights ? {} : chipStyle(root, { ...view, mapHigh: high }, view.weights[i]) },
     chipButton(`item ${i}`, shownText(view.data.items[i]), view.weights ? h("span", { class: "label" }, percent(view.weights[i])) : null,
       i === ownItem(view), () => drawing.pick(i), { onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) }))));
     apart.hidden = !others.length;
@@ -52,7 +59,7 @@ export function pictureView(root, choose) {
 
   function draw(view, hovered) {
     const { first, grid: [rows, columns] } = input, style = getComputedStyle(root);
-    const room = Math.min(PICTURE_SIDE, drawing.sheet.clientWidth || PICTURE_SIDE);
+    const room = Math.min(PICTURE_SIDE, (drawing.sheet.clientWidth || PICTURE_SIDE) - EDGE);
     let scale = room / Math.max(pixels.width, pixels.height);
     if (scale > 2) scale = Math.floor(scale);
     const width = pixels.width * scale, height = pixels.height * scale, context = sized(canvas, width, height);
@@ -67,6 +74,14 @@ export function pictureView(root, choose) {
     }
     context.globalAlpha = 1;
     const isPatch = (item) => item !== null && item >= first && item < first + rows * columns;
+    edges.forEach((edge, axis) => {
+      const count = [columns, rows][axis], from = axis ? "top" : "left";
+      edge.replaceChildren(...ticks(0, count, [width, height][axis] / EDGE_APART).map((number) =>
+        h("span", { style: { [from]: `${(100 * (number - 0.5) / count).toFixed(2)}%` } }, String(number))));
+    });
+    for (const { item, width: thick } of ringsOf(view)) {
+      if (isPatch(item)) frameOfEffect(context, style, boxOf(item - first), Math.min(thick, patch.wide / 6, patch.high / 6));
+    }
     if (isPatch(view.key)) frameOf(context, style, boxOf(view.key - first), 1.5);
     if (isPatch(ownItem(view))) frameOf(context, style, boxOf(ownItem(view) - first), 3);
     if (isPatch(hovered)) {

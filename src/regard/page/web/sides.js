@@ -12,8 +12,13 @@ export function twoLines(values) {
   return values.map((each, side) => (each === null ? null : h("span", { class: "side-line" }, sideMark(side), ...each)));
 }
 
-/** A difference of weights with its sign. */
+/** A difference of weights with its sign, as a percentage, of which cells of a map have the number alone. */
 export function signedPercent(value) {
   if (value === 0 || Number.isNaN(value)) return percent(value);
   return `${value < 0 ? "−" : "+"}${percent(Math.abs(value))}`;
+}
+
+/** A percentage that is the difference of two percentages, in percentage points; other texts stay as they are. */
+export function inPoints(text, words) {
+  return text.endsWith("%") ? words.points({ size: text.slice(0, -1), count: /^[+−]?<?1%$/.test(text) ? 1 : 2 }) : text;
 }

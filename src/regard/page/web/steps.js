@@ -10,32 +10,30 @@ const FEW = 3;
 // Of more rows than that times the heads an average isn't taken apart.
 const MOST_AVERAGED = 2 ** 16;
 
-/** The steps of the chosen item and key. */
+/**
+ * The steps of the chosen item and key. Of an average they are those of one row and one head, as `chosenOf` gives them: by
+ * default those with the largest weight.
+ */
 export function stepsView(root, title) {
   // What was opened stays open for the next pair.
   let open = false;
-  return (view) => {
-    const { layer, state, key } = view, words = wordsOf(state.lang);
+  return (view, chosen = chosenOf([view])[0]) => {
+    const { layer, state, key } = view, words = wordsOf(state.lang), rows = [];
     title.textContent = words.steps({ weight: view.weights ? weightText(view, key) : words.aWeight });
-    // Of an average over the rows the one with the largest weight is told, and of one over heads the head.
-    const averaged = view.pooled && !view.usesPooling, each = averaged && canAverage(layer, view.head) ? meansOfRows(layer, view.head, key) : null;
-    const query = each ? largestAt(each) : view.place.query ?? 0, rows = [];
-    const every = (!averaged || each) && layer.heads > 1 && view.head === null && known(layer, null) === "all"
-      ? headsOf(layer, null).map((head) => weightAt(layer, head, query, key)) : null;
-    const head = every ? largestAt(every) : view.head;
+    const { averaged, each, query, every, head, isOfBoth, isRowOfBoth } = chosen;
     const why = averaged && !each ? words.pooledSteps : whyNone(view, head, words);
     if (why) {
       root.replaceChildren(h("p", { class: "quiet" }, why));
       return;
     }
-    if (each) rows.push(step(words.rowOf({ name: (view.data.numbered_queries || view.names)[query], count: layer.queries }), ""));
+    if (each) rows.push(step(words.rowOf({ name: (view.data.numbered_queries || view.names)[query], count: layer.queries }), isRowOfBoth ? words.largestOfBoth : words.largestHead));
     const part = headVectors(layer, head);
     const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
     const allowed = isAllowed(part, query, key), score = scaled + bias;
     // Those first that make most of the sum.
     const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i], i])
       .sort(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
-    if (every) rows.push(step(words.headOf({ head: head + 1, count: layer.heads }), ""));
+    if (every) rows.push(step(words.headOf({ head: head + 1, count: layer.heads }), isOfBoth ? words.largestOfBoth : words.largestHead));
     rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${signed(a)} × ${signed(b)}`),
       terms.length > FEW ? " + … = " : " = "].join(""), short(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
         open = target.open;
@@ -59,6 +57,35 @@ export function stepsView(root, title) {
     if (each) rows.push(step(words.meanOfRows, someOf(each), percent(view.weights[key])));
     root.replaceChildren(h("dl", { class: "steps" }, rows));
   };
+}
+
+/**
+ * The row and the head whose steps are told of each view: of an average over rows the one with the largest weight, and of
+ * one over heads the head. Of two views they are the same: those whose weights in both have the largest sum.
+ *
+ * views: one view, or two; partners: of two, the pairs of their rows, [first, second], of which none is null.
+ */
+export function chosenOf(views, partners = null) {
+  const found = views.map((view) => {
+    const { layer, head, key } = view, averaged = view.pooled && !view.usesPooling;
+    return { averaged, each: averaged && canAverage(layer, head) ? meansOfRows(layer, head, key) : null };
+  });
+  const own = found.map(({ each }, at) => (each ? largestAt(each) : views[at].place.query ?? 0));
+  const isRowOfBoth = Boolean(partners?.length) && found.every(({ each }) => each);
+  const rows = isRowOfBoth
+    ? partners[largestAt(partners.map((pair) => pair.reduce((sum, row, at) => sum + found[at].each[row], 0)))] : own;
+  const heads = views.map((view, at) => everyHead(view, found[at], rows[at]));
+  const isOfBoth = views.length > 1 && heads.every(Boolean);
+  const sums = isOfBoth && Array.from({ length: Math.min(...heads.map(({ length }) => length)) }, (_, head) =>
+    heads.reduce((sum, every) => sum + every[head], 0));
+  return found.map((each, at) => ({ ...each, query: rows[at], every: heads[at], isOfBoth, isRowOfBoth,
+    head: isOfBoth ? largestAt(sums) : heads[at] ? largestAt(heads[at]) : views[at].head }));
+}
+
+// The weight of the pair in each head, if the view is of their average; else null.
+function everyHead({ layer, head, key }, { averaged, each }, query) {
+  const isMean = (!averaged || each) && layer.heads > 1 && head === null && known(layer, null) === "all";
+  return isMean ? headsOf(layer, null).map((one) => weightAt(layer, one, query, key)) : null;
 }
 
 // The average over heads of the weights that each row gives to a key.

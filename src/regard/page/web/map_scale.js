@@ -1,0 +1,39 @@
+// The scale of the map, for chips beside it: the same weight has the same colour in both.
+import { colourOf, scaleOf } from "./colours.js";
+import { fullColour } from "./uniform.js";
+import { highestOf } from "./view.js";
+import { known, rowOf } from "./weights.js";
+
+// Of more weights than that the chosen row has a scale of its own, as the map of sums has.
+const MOST_SCALED = 2 ** 17;
+// The luminance above which black has more contrast than white: 1.05 / (L + 0.05) = (L + 0.05) / 0.05.
+const MIDDLE = 0.179;
+
+const largests = new WeakMap();
+
+/** The weight that has the full colour in the map of a view, or where that is too large, in its row. */
+export function highOfMap({ layer, head, weights }) {
+  const isSmall = layer.queries * layer.keys * layer.heads <= MOST_SCALED;
+  return fullColour(isSmall && known(layer, head) === "all" ? largestOfHead(layer, head) : highestOf(weights ?? [], 0), layer.keys);
+}
+
+function largestOfHead(layer, head) {
+  if (!largests.has(layer)) largests.set(layer, new Map());
+  const found = largests.get(layer);
+  if (!found.has(head)) {
+    found.set(head, Array.from({ length: layer.queries }).reduce((most, _, query) => highestOf(rowOf(layer, head, query), most), 0));
+  }
+  return found.get(head);
+}
+
+/** The style of a chip with a weight: the colour of its cell in the map, and black or white on it. */
+export function chipStyle(root, { mapHigh, ...view }, weight) {
+  if (!(weight >= 0)) return {};
+  const colour = colourOf(weight, mapHigh ?? highOfMap(view), scaleOf(root));
+  return { "--fill": `rgb(${colour.join(" ")})`, "--on-fill": luminance(colour) > MIDDLE ? "#000" : "#fff" };
+}
+
+function luminance(colour) {
+  const [red, green, blue] = colour.map((each) => (each <= 10 ? each / 255 / 12.92 : ((each / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

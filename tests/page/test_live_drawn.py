@@ -1,0 +1,182 @@
+"""What drawings of the page add to the weights: rings around what mattered, rows and columns, names that stay apart."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from page.live_records import document
+from page.test_live_colours import image_of
+from regard.inspection import (
+    DrawnGraph,
+    DrawnMolecule,
+    DrawnPicture,
+    LayerRecord,
+    Outcome,
+    Outcomes,
+    Place,
+    Record,
+)
+from regard.page.modules import style
+
+EFFECT = np.array([180, 80, 10])
+
+
+def record(changes, drawn, noun, names=None, score=0.9, floors=None):
+    """One answer for the whole: hiding each item changes its probability by so much."""
+    count = len(changes)
+    weights = torch.full((2, count, count), 1 / count)
+    names = tuple(f"C{number}" for number in range(1, count + 1)) if names is None else names
+    floors = [None] * count if floors is None else floors
+    hidden = tuple(
+        (Outcome("good", score + change, change, floor),) for change, floor in zip(changes, floors, strict=True)
+    )
+    outcomes = Outcomes("labels", "item", (Place("the whole", None, "good", score),), hidden)
+    layer = LayerRecord.of_weights("layer 1", weights, "softmax")
+    return Record(names, layers=(layer,), model="toy", noun=noun, outcomes=outcomes, input=drawn)
+
+
+def picture(changes, rows=3, columns=2, **more):
+    pixels = np.full((12 * rows, 12 * columns, 1), 255, np.uint8)
+    names = tuple(f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1))
+    return record(changes, DrawnPicture(pixels, (rows, columns)), "patch", names, **more)
+
+
+def ring_of(page, patch, rows=3, columns=2):
+    """How many pixels of the colour of effects there are along a line from the left edge of a patch to its middle."""
+    image = image_of(page, '[data-id="picture"]')
+    high, wide = image.shape[0] / rows, image.shape[1] / columns
+    row, column = divmod(patch, columns)
+    line = image[int((row + 0.5) * high), int(column * wide) : int((column + 0.5) * wide)]
+    return int((np.abs(line - EFFECT).max(-1) < 12).sum())
+
+
+def test_the_patches_that_mattered_are_ringed_the_wider_the_more(live):
+    page = live(document(picture([-0.6, 0.0, -0.3, 0.005, -0.02, 0.0])))
+    rings = [ring_of(page, patch) for patch in range(6)]
+    assert rings[0] > rings[2] > 0
+    # Neither what can't be seen in a percentage nor a thirtieth of the largest effect.
+    assert [rings[patch] for patch in (1, 3, 4, 5)] == [0, 0, 0, 0]
+    key = page.locator(".ring-key")
+    assert key.inner_text().strip() == "hiding it changes the answer; the wider the ring, the more"
+    assert key.locator(".ring").evaluate("(each) => getComputedStyle(each).borderTopColor") == "rgb(180, 80, 10)"
+    page.evaluate("location.hash = '#lang=zh'")
+    page.wait_for_function("document.querySelector('.ring-key').textContent.includes('圈')")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        picture([0.001] * 6),
+        picture([-0.6] * 6, floors=[0.7] * 6),
+        record(
+            [0.004] * 3,
+            DrawnMolecule(np.eye(3, 2, dtype=np.float32), np.array([[0, 1, 1]], np.int32), ("", "", "")),
+            "atom",
+        ),
+    ],
+    ids=["small", "noise", "molecule"],
+)
+def test_without_an_effect_that_can_be_told_there_is_no_ring(live, made):
+    page = live(document(made))
+    assert page.locator(".ring-key").count() == page.locator("circle.ring").count() == 0
+    if made.noun == "patch":
+        assert [ring_of(page, patch) for patch in range(6)] == [0] * 6
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 2), (24, 30)])
+def test_rows_and_columns_of_a_picture_have_their_numbers(live, rows, columns):
+    changes = [0.0] * (rows * columns)
+    changes[columns] = -0.5
+    page = live(document(picture(changes, rows, columns)))
+    box = page.locator('[data-id="picture"]').bounding_box()
+    for side, count, start, size in (("rows", rows, "y", "height"), ("columns", columns, "x", "width")):
+        spans = page.locator(f".edge-{side} > span")
+        texts = spans.all_inner_texts()
+        assert texts == list(map(str, range(1, count + 1))) or (count > 20 and 5 <= len(texts) < count)
+        found = [each.bounding_box() for each in spans.all()]
+        for text, each in zip(texts, found, strict=True):
+            middle = box[start] + (int(text) - 0.5) * box[size] / count
+            assert each[start] + each[size] / 2 == pytest.approx(middle, abs=1.5)
+        # They don't touch, and stand outside of the picture.
+        assert all(a[start] + a[size] <= b[start] for a, b in pairwise(found))
+        other = {"x": "y", "y": "x"}[start]
+        across = {"y": "height", "x": "width"}[other]
+        assert all(each[other] + each[across] <= box[other] + 1 for each in found)
+    page.mouse.move(box["x"] + 1.5 * box["width"] / columns, box["y"] + 0.5 * box["height"] / rows)
+    assert page.locator(".drawn .line").inner_text().startswith("row 1, column 2 · ")
+    assert page.locator(".compared thead th").first.inner_text() == "patch (row, column)"
+    assert "hiding row 2, column 1 changes the answer most" in page.locator(".sentence").inner_text()
+
+
+def test_a_narrow_picture_keeps_its_numbers_on_the_page(live):
+    page = live(document(picture([-0.6] * 6)), width=340)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 340
+
+
+def aspirin(**more):
+    pytest.importorskip("rdkit")
+    from rdkit import Chem
+    from rdkit.Chem import rdDepictor
+
+    molecule = Chem.MolFromSmiles("CC(=O)Oc1ccccc1C(=O)O")
+    rdDepictor.Compute2DCoords(molecule)
+    positions = molecule.GetConformer().GetPositions()[:, :2] * [1, -1]
+    bonds = [(b.GetBeginAtomIdx(), b.GetEndAtomIdx(), int(b.GetBondTypeAsDouble())) for b in molecule.GetBonds()]
+    symbols = tuple("" if a.GetSymbol() == "C" else "HO" if a.GetIdx() == 12 else "O" for a in molecule.GetAtoms())
+    drawn = DrawnMolecule(positions.astype(np.float32), np.array(bonds, np.int32), symbols)
+    names = tuple(f"{each.GetSymbol()}{each.GetIdx() + 1}" for each in molecule.GetAtoms())
+    changes = [-0.05 * number for number in range(13)]
+    return record(changes, drawn, "atom", names, **more)
+
+
+BOXES = """
+(name) => [...document.querySelectorAll(name)].map((each) => {
+  const { left, right, top, bottom } = each.getBoundingClientRect();
+  return [left, right, top, bottom];
+})
+"""
+
+
+def overlap(a, b):
+    """By how many pixels two boxes overlap, of which letters fill the middle two thirds."""
+    (la, ra, ta, ba), (lb, rb, tb, bb) = a, b
+    down = min(ba, bb) - max(ta, tb) - (ba - ta + bb - tb) / 6
+    return min(min(ra, rb) - max(la, lb), down)
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+def test_the_atoms_that_mattered_are_ringed_and_their_names_stay_apart(live, width):
+    page = live(document(aspirin()), width=width)
+    rings = page.evaluate(
+        "[...document.querySelectorAll('circle.ring')].map((each) => "
+        "[Number(each.dataset.item), Number(each.getAttribute('stroke-width'))])"
+    )
+    assert [item for item, _ in rings] == list(range(12, 4, -1))
+    assert [wide for _, wide in rings] == sorted((wide for _, wide in rings), reverse=True)
+    assert page.locator(".ring-key").count() == 1
+    atoms, symbols, numbers = (page.evaluate(BOXES, f".nodes .{name}") for name in ("atom", "symbol", "number"))
+    assert (len(atoms), len(symbols)) == (13, 4)
+    for one, others in ((atoms, symbols), (numbers, symbols), (numbers, atoms)):
+        assert max(overlap(a, b) for a in one for b in others) <= 1
+
+
+def test_the_map_of_all_edges_is_small_and_below_the_drawing(live):
+    count = 300
+    edges = np.array([[a, a + 1] for a in range(count - 1)] + [[a + 1, a] for a in range(count - 1)], np.int32).T
+    page = live(document(record([0.0] * count, DrawnGraph(edges), "node")))
+    drawing, legend, edges = (page.locator(each).bounding_box() for each in (".nodes", ".drawn .legend", ".adjacency"))
+    assert edges["width"] <= drawing["width"] / 3
+    assert drawing["y"] + drawing["height"] <= legend["y"]
+    assert legend["y"] + legend["height"] <= edges["y"]
+    assert "All edges" in page.locator(".below").inner_text()
+
+
+def test_a_small_graph_has_no_map_of_all_edges(live):
+    edges = np.array([[0, 1, 2], [1, 2, 0]], np.int32)
+    positions = np.array([[0, 0], [1, 0], [0.5, 1]], np.float32)
+    page = live(document(record([-0.5, 0.0, 0.0], DrawnGraph(edges, positions), "node")))
+    assert not page.locator(".adjacency").is_visible()
+    assert page.locator("circle.ring").get_attribute("data-item") == "0"
+    assert "--effect: #b4500a" in style("page.css")
