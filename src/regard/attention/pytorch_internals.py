@@ -57,7 +57,7 @@ flash_kernel: Any = torch._scaled_dot_product_flash_attention_for_cpu  # pyright
 flash_backward_kernel: Any = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 # As torch.compiler.disable, which imports the compiler, and so takes a second.
-disable_dynamo: Any = torch._disable_dynamo  # pyright: ignore[reportPrivateUsage]
+disable_dynamo: Any = torch._disable_dynamo  # pyright: ignore[reportPrivateImportUsage]
 
 # oneDNN's product of two matrices, rows and columns, as (rows, columns, None, "none", [], ""); None if it isn't there.
 onednn_linear: Any = (
