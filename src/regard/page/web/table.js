@@ -1,7 +1,8 @@
 // Vectors as rows of a table with named columns, each beside its weight; the chosen row is framed.
 import { around, range } from "./answers.js";
 import { button, h, headedTable, token } from "./dom.js";
-import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
+import { chosenItem, drawingOf, highest, ownItem } from "./drawing.js";
+import { chipStyle } from "./map_scale.js";
 import { brief, percent } from "./numbers.js";
 import { nounOf, weightsName, wordsOf } from "./words.js";
 
@@ -27,7 +28,7 @@ export function tableView(root, choose) {
   function row(view, i, high) {
     const { input, labels, items } = view.data, own = ownItem(view), { values: { data, shape: [, width] } } = input;
     return h("tr", { "data-item": i, class: [i === own ? "own" : "", i === view.key ? "key" : ""].filter(Boolean).join(" "),
-      style: { "--weight-value": strengthOf(view, i, high).toFixed(3) }, onclick: () => drawing.pick(i),
+      style: view.weights ? chipStyle(root, { ...view, mapHigh: high }, view.weights[i]) : {}, onclick: () => drawing.pick(i),
       onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) },
     h("th", { scope: "row" }, button(`item ${i}`, [token(items[i]), labels[i] ? h("span", { class: "quiet" }, ` ${labels[i]}`) : null], null,
       { class: "plain", "aria-pressed": String(i === own) })),
