@@ -1,5 +1,7 @@
 """Records whose largest numbers read the same, or whose effects can't be seen, and the sentences that tell them."""
 
+from typing import Any
+
 import torch
 
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
@@ -7,7 +9,7 @@ from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 _SURE = 0.9999
 
 
-def _record(weights, hidden, label="good", score=0.625, items=None, kind="labels", **more):
+def _record(weights, hidden, label="good", score: Any = 0.625, items=None, kind: Any = "labels", **more):
     """One answer for the whole of items "a", "b" and so on, whose pooling has these weights."""
     items = tuple("abcdefghij"[: len(weights)]) if items is None else items
     pooling = LayerRecord.of_weights("pooling", torch.tensor([[weights]]), "softmax")
