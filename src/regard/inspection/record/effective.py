@@ -7,7 +7,7 @@ A selective state-space layer reads its inputs one after another,
 so that y_t = sum_(s <= t) w_ts x_s with w_ts = sum_n C_tn exp(A_n (d_(s+1) + ... + d_t)) d_s B_sn. These numbers may be
 negative, and a row needn't sum to 1.
 
-Source: Ali, Zimerman and Wolf 2024, The Hidden Attention of Mamba Models (arXiv 2403.01590), section 3.1, where the
+Source: Ali, Zimerman and Wolf 2024, The Hidden Attention of Mamba Models (arXiv 2403.01590), section 3, where the
 outputs are written as a product of a matrix and the inputs.
 """
 
