@@ -63,52 +63,54 @@ class Peers:
         """Begin to send tensors to some ranks and to receive from some, which is what those send.
 
         Args:
-            tag: tells messages apart that are under way between the same two at once.
+            tag: tells exchanges apart that are under way between the same two at once.
         """
-        dist, works, buffers = torch.distributed, [], {}
-        operations = []
-        for rank, shapes in sorted(incoming.items()):
-            buffers[rank] = torch.empty(sum(map(_bytes, shapes)), dtype=torch.uint8, device=device)
-            if len(buffers[rank]):
-                operations.append(dist.P2POp(dist.irecv, buffers[rank], self._global[rank], self._group, tag))
+        operations: list[Any] = []
+
+        def post(operation: Any, tensor: Tensor, rank: int, number: int) -> None:
+            if tensor.numel():
+                # As bytes, which every backend takes.
+                data = tensor.view(-1).view(torch.uint8)
+                peer = self._global[rank]
+                operations.append(
+                    torch.distributed.P2POp(operation, data, peer, self._group, _MOST_TENSORS * tag + number)
+                )
+
+        received = {
+            rank: [torch.empty(size, dtype=dtype, device=device) for size, dtype in shapes]
+            for rank, shapes in incoming.items()
+        }
+        for rank, tensors in sorted(received.items()):
+            for number, tensor in enumerate(tensors):
+                post(torch.distributed.irecv, tensor, rank, number)
         for rank, tensors in sorted(outgoing.items()):
-            message = torch.cat([each.detach().contiguous().view(-1).view(torch.uint8) for each in tensors])
-            if len(message):
-                operations.append(dist.P2POp(dist.isend, message, self._global[rank], self._group, tag))
+            for number, tensor in enumerate(tensors):
+                post(torch.distributed.isend, tensor.detach().contiguous(), rank, number)
         with _lost(self):
-            works = dist.batch_isend_irecv(operations) if operations else []
-        # The messages live as long as the exchange: they are being read.
-        return Exchange(self, works, [each.tensor for each in operations], buffers, dict(incoming))
+            works = torch.distributed.batch_isend_irecv(operations) if operations else []
+        return Exchange(self, works, operations, received)
+
+
+_MOST_TENSORS = 64
+"""Between two ranks in one exchange, so that each has a tag of its own."""
 
 
 @dataclass
 class Exchange:
-    """Messages under way."""
+    """Tensors under way. Those that are sent live until it is waited for: they are being read."""
 
     peers: Peers
     works: Sequence[Any]
-    messages: Sequence[Tensor]
-    buffers: Mapping[int, Tensor]
-    shapes: Mapping[int, Sequence[Shape]]
+    operations: Sequence[Any]
+    received: dict[int, list[Tensor]]
 
     def wait(self) -> dict[int, list[Tensor]]:
         """What each rank sent."""
         with _lost(self.peers):
             for work in self.works:
                 work.wait()
-        self.messages = ()
-        return {rank: list(_unpacked(buffer, self.shapes[rank])) for rank, buffer in self.buffers.items()}
-
-
-def _bytes(shape: Shape) -> int:
-    return torch.Size(shape[0]).numel() * shape[1].itemsize
-
-
-def _unpacked(buffer: Tensor, shapes: Sequence[Shape]) -> Iterator[Tensor]:
-    place = 0
-    for shape in shapes:
-        yield buffer[place : place + _bytes(shape)].view(shape[1]).view(shape[0])
-        place += _bytes(shape)
+        self.works = self.operations = ()
+        return self.received
 
 
 @contextmanager
