@@ -201,8 +201,9 @@ def times(ways: list[str], name: str, length: int) -> tuple[dict[str, list[float
             except torch.multiprocessing.ProcessRaisedException as error:
                 if way != "PyTorch":
                     raise
-                failed[way] = str(error).strip().splitlines()[-1]
-                print(name, way, failed[way], flush=True)
+                said = str(error).strip().splitlines()[-1]
+                failed[way] = f"stops: {said.partition(':')[0]}"
+                print(name, way, said, flush=True)
     return seconds, failed
 
 
