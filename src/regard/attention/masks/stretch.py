@@ -24,6 +24,7 @@ class Stretch(Mask):
         origin: where the stretch lies.
 
     Example:
+        >>> import torch
         >>> from regard.attention import weigh
         >>> x = torch.zeros(1, 1, 2, 4)
         >>> weigh(x, x, mask=Stretch(Causal(), Origin(2, 1, 0, 4, 4)))[0, 0]  # queries 2 and 3, keys 1 and 2
