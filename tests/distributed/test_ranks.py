@@ -101,7 +101,7 @@ def drawn() -> bool:
 
 
 def second(exchange: str) -> str:
-    """The gradient of a gradient, against that of one process; in rounds there is none, and that is said."""
+    """The gradient of a gradient, against that of one process; ring attention has none, and that is said."""
     clean = [each.requires_grad_() for each in three(6)]
     given = own(*clean)
 
@@ -194,11 +194,15 @@ def refused(rank: int) -> dict[str, list[str]]:
     try_out("one rank's argument", query if rank else query[0], key, value)
     try_out("grad", *(each.detach().requires_grad_(rank == 0) for each in (query, key, value)))
     try_out("dtype", *(each.float() if rank else each for each in (query, key, value)))
+    try_out("mask", query, key, value, mask="causal" if rank else None)
+    try_out("dropout", query, key, value, dropout=0.1 * rank)
+    try_out("keyword", query, key, value, exhange="ring")
     try_out("exchange", query, key, value, exchange="rings")
     try_out("order", query, key, value, order="spiral")
     try_out("unmergeable", query, key, value, exchange="ring", weights="entmax")
     try_out("too many ranks", query[:, :1], key[:, :1], value[:, :1], exchange="heads")
     try_out("zigzag", *(each[:, :, : 2 + rank] for each in (query, key, value)), order="zigzag")
+    try_out("rank's exchange", query, key, value, exchange="ring" if rank else "gather")
     try_out("lengths", query, key, value, mask=Lengths([99]))
     try_out("table", query, key, value, position=Bias(torch.zeros(4, 4)))
     output = distributed.attend(query, key, value)
@@ -306,8 +310,12 @@ def test_what_cannot_be_used_is_refused_on_every_rank(found):
         assert kinds.pop("exchange") == kinds.pop("order") == UnknownNameError.__name__
         assert set(kinds.values()) == {ArgumentError.__name__}, kinds
         assert "same heads, but have [1, 2]" in told["heads differ"][1]
+        assert "`mask` must be equal on all ranks, but ranks [1] have another" in told["mask"][1]
+        assert "`dropout` must be equal" in told["dropout"][1]
+        assert "`exchange` must be equal" in told["rank's exchange"][1]
+        assert "Did you mean 'exchange'" in told["keyword"][1]
         assert "those of ranks [0] do" in told["grad"][1]
-        assert "Did you mean 'ring'" in told["exchange"][1] or "ring" in told["exchange"][1]
+        assert "Did you mean 'ring'" in told["exchange"][1]
         assert "[2, 3]" in told["zigzag"][1]
 
 

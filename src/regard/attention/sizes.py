@@ -25,7 +25,7 @@ class Index:
             shifts. None where the rows or columns aren't contiguous.
         queries: the item's own number of queries, without padding; a number, or a tensor that broadcasts.
         keys: the item's own number of keys, likewise.
-        first_head: of a stretch of a request, the number of its first head in the whole; `head` counts from there,
+        first_head: of a slice of a request, the number of its first head in the whole; `head` counts from there,
             since parts hold the parameters of these heads alone.
     """
 
@@ -81,7 +81,7 @@ class ItemLengths(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a stretch of a request lies in the whole.
+    """Where a slice of a request lies in the whole.
 
     Attributes:
         query, key, head: the numbers of its first query, key and head.
@@ -102,7 +102,7 @@ class Sizes:
     Attributes:
         device: where masks compute their spans: on the CPU, where tiles are planned, or for a kernel that plans its own
             on the queries' device.
-        origin: where these queries and keys lie in a larger request, if they are a stretch of one. Then indices,
+        origin: where these queries and keys lie in a larger request, if they are a slice of one. Then indices,
             positions and lengths are those of the whole, and `rows` alone count from 0.
     """
 
@@ -116,7 +116,7 @@ class Sizes:
 
     @property
     def whole(self) -> "Sizes":
-        """The sizes of the request that this is a stretch of."""
+        """The sizes of the request that this is a slice of."""
         if self.origin is None:
             return self
         return dataclasses.replace(self, queries=self.origin.queries, keys=self.origin.keys, origin=None)

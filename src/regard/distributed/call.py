@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention.attend import run
 from regard.attention.known import Known, signature
-from regard.attention.masks import Reach, allows, stretch_of
+from regard.attention.masks import Reach, allows, slice_of
 from regard.attention.parts import declares, select
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
@@ -32,7 +32,8 @@ class Call:
         peers: the ranks.
         queries, keys: what each holds.
         parts: those of the whole request.
-        batch, heads: its sizes.
+        batch, heads, key_heads, feature, value_size: its sizes.
+        itemsize: bytes of a number.
     """
 
     peers: Peers
@@ -41,6 +42,11 @@ class Call:
     parts: Parts
     batch: int
     heads: int
+    key_heads: int
+    feature: int
+    value_size: int
+    itemsize: int
+    device: torch.device
     dropout: float
     seed: int
     engine: str
@@ -57,40 +63,55 @@ class Call:
 
     @cached_property
     def blocks(self) -> list[list[list[list[tuple[int, int]]]]]:
-        """Of a rank's queries and another's keys, for each stretch of the one and of the other: which keys are seen."""
+        """Of a rank's queries and another's keys, for each slice of the one and of the other: which keys are seen."""
         return [
-            [[[self.reach.hull(rows, keys) for keys in held] for rows in own] for held in self.keys.stretches]
-            for own in self.queries.stretches
+            [[[self.reach.hull(rows, keys) for keys in held] for rows in own] for held in self.keys.slices]
+            for own in self.queries.slices
         ]
 
     @cached_property
     def wanted(self) -> list[list[list[tuple[int, int]]]]:
-        """What each rank wants of each other, for each of that one's stretches."""
+        """What each rank wants of each other, for each of that one's slices."""
         return [
             [[_joined(each) for each in zip(*of_rows, strict=True)] for of_rows in of_rank] for of_rank in self.blocks
         ]
 
+    @property
+    def counts_of_wanted(self) -> list[list[int]]:
+        """How many keys each rank wants of each."""
+        return [[sum(stop - start for start, stop in of_other) for of_other in of_rank] for of_rank in self.wanted]
+
+    @property
+    def bytes_of_wanted(self) -> list[int]:
+        """The bytes of the keys and values that each rank wants of others."""
+        return [
+            (sum(of_rank) - of_rank[rank]) * self.bytes_of_key for rank, of_rank in enumerate(self.counts_of_wanted)
+        ]
+
+    @property
+    def bytes_of_key(self) -> int:
+        """The bytes of a key and its value, of all heads and items."""
+        return self.batch * self.key_heads * (self.feature + self.value_size) * self.itemsize
+
     @cached_property
     def pairs(self) -> list[int]:
         """How many pairs each rank computes if it keeps its queries, of one head and the average item."""
-        return [
-            sum(self.reach.pairs(rows, slice(0, self.keys.length)) for rows in own) for own in self.queries.stretches
-        ]
+        return [sum(self.reach.pairs(rows, slice(0, self.keys.length)) for rows in own) for own in self.queries.slices]
 
     def bounds(self, rank: int) -> tuple[int, int]:
         """The first key that a rank wants of any, and the one after the last."""
         return _joined([each for of_rank in self.wanted[rank] for each in of_rank])
 
-    def stretch(
+    def compute(
         self, query: Tensor, key: Tensor, value: Tensor, parts: Parts, first: tuple[int, int, int] = (0, 0, 0)
     ) -> Tensor:
-        """The result of a stretch of queries with one of keys, with log-sums if the parts say so."""
+        """The result of a slice of queries with one of keys, with log-sums if the parts say so."""
         return run(self.request(query, key, value, parts, first), self.engine)
 
     def request(
         self, query: Tensor, key: Tensor, value: Tensor, parts: Parts, first: tuple[int, int, int] = (0, 0, 0)
     ) -> Request:
-        """The request of a stretch of queries with one of keys.
+        """The request of a slice of queries with one of keys.
 
         Args:
             parts: as for these heads.
@@ -102,7 +123,7 @@ class Call:
         origin = Origin(*first, self.queries.length, self.keys.length)
         mask = parts.mask
         if first != (0, 0, 0) or rows != origin.queries or key.shape[2] != origin.keys:
-            mask = stretch_of(mask, origin, batch, rows, key.shape[2], by_number=by_number, by_offset=by_offset)
+            mask = slice_of(mask, origin, batch, rows, key.shape[2], by_number=by_number, by_offset=by_offset)
         parts = dataclasses.replace(parts, mask=mask)
         known = signature(parts.score, parts.weights, self.parts.mask, parts.position) is not None
         # Parts that are known capture no tensor, so they needn't be tried out.
@@ -120,7 +141,11 @@ class Call:
     def counts(self, like: Tensor) -> Tensor:
         """How many keys each of this rank's queries may see, (batch or 1, head or 1, query); at least 1."""
         dtype, found = wide_dtype(like), []
-        for rows in self.queries.stretches[self.peers.rank]:
+        known = self.reach.counts()
+        if known is not None:
+            own = [known[:, rows] for rows in self.queries.slices[self.peers.rank]]
+            return torch.cat(own, 1).unsqueeze(1).clamp(min=1).to(like.device, dtype)
+        for rows in self.queries.slices[self.peers.rank]:
             found += [
                 self._counts(slice(start, min(start + step, rows.stop)), like.device, dtype)
                 for step in [max(1, _PAIRS // max(self.keys.length, 1))]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Wanted", "gathered", "places"]
 
 Wanted = Sequence[Sequence[Sequence[tuple[int, int]]]]
-"""Which items rank r wants of rank s: for each stretch of s, the first and the one after the last; equal if none."""
+"""Which items rank r wants of rank s: for each slice of s, the first and the one after the last; equal if none."""
 
 
 def gathered(peers: Peers, layout: "Layout", wanted: Wanted, tensor: Tensor, bounds: tuple[int, int]) -> Tensor:
@@ -29,7 +29,7 @@ def gathered(peers: Peers, layout: "Layout", wanted: Wanted, tensor: Tensor, bou
 
 def places(layout: "Layout", rank: int, wanted: Sequence[tuple[int, int]]) -> Iterator[tuple[slice, slice]]:
     """Where the items wanted of a rank lie in its own tensor, and in the sequence; nothing for empty ranges."""
-    for (start, stop), whole, local in zip(wanted, layout.stretches[rank], layout.local(rank), strict=True):
+    for (start, stop), whole, local in zip(wanted, layout.slices[rank], layout.local(rank), strict=True):
         if start < stop:
             first = local.start + start - whole.start
             yield slice(first, first + stop - start), slice(start, stop)
@@ -78,11 +78,11 @@ class _Gather(torch.autograd.Function):
         result = tensor.new_zeros(batch, heads, plan.bounds[1] - plan.bounds[0], *sizes)
         outgoing = {rank: _cut(tensor, plan.sent(rank)) for rank in plan.others}
         incoming = {rank: _shapes(tensor, plan.received(rank)) for rank in plan.others}
-        exchange = plan.peers.exchange(_some(outgoing), _some(incoming), tensor.device)
+        transfer = plan.peers.transfer(_some(outgoing), _some(incoming), tensor.device)
         own = plan.peers.rank
         for place, local in zip(plan.received(own), plan.sent(own), strict=True):
             result[:, :, place] = tensor[:, :, local]
-        for rank, found in exchange.wait().items():
+        for rank, found in transfer.wait().items():
             for place, part in zip(plan.received(rank), found, strict=True):
                 result[:, :, place] = part
         return result
@@ -100,7 +100,7 @@ class _Return(torch.autograd.Function):
         total = torch.zeros(batch, heads, length, *sizes, dtype=wide_dtype(grad), device=grad.device)
         outgoing = {rank: _cut(grad, plan.received(rank)) for rank in plan.others}
         incoming = {rank: _shapes(grad, plan.sent(rank)) for rank in plan.others}
-        found = plan.peers.exchange(_some(outgoing), _some(incoming), grad.device).wait()
+        found = plan.peers.transfer(_some(outgoing), _some(incoming), grad.device).wait()
         found[plan.peers.rank] = _cut(grad, plan.received(plan.peers.rank))
         # In the order of the ranks, so that the sum is reproducible.
         for rank in sorted(found):

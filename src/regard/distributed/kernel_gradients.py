@@ -4,8 +4,6 @@ The kernel takes a row's output and its logsumexp from whoever computed them. Gi
 that it recomputes are those of the whole row, so that it gives the block's part of the gradient.
 """
 
-import dataclasses
-
 import torch
 from torch import Tensor
 
@@ -15,7 +13,6 @@ from regard.attention.positions import Position
 from regard.attention.pytorch_internals import flash_backward_kernel
 from regard.attention.request import Request
 from regard.attention.scores import Dot, ScaledDot
-from regard.attention.weights import Softmax
 
 __all__ = ["kernel_gradients"]
 
@@ -24,33 +21,37 @@ def kernel_gradients(request: Request, total: Tensor, grad_output: Tensor) -> tu
     """The gradients of query, key and value, in float32 or wider; None where the kernel can't compute them.
 
     Args:
-        request: the block, whose result has log-sums.
+        request: the block, of softmax, whose result has log-sums.
         total: the rows' outputs over all keys, with their log-sums, in float32 or wider.
         grad_output: the gradient of the outputs, likewise.
 
     Source: Liu et al. 2023, Ring Attention (arXiv 2310.01889), appendix A, for the backward pass.
     """
     parts = request.parts
-    plain = (
-        type(parts.score) in (Dot, ScaledDot) and type(parts.position) is Position and type(parts.weights) is Softmax
-    )
+    plain = type(parts.score) in (Dot, ScaledDot) and type(parts.position) is Position
     heads, shared = request.query.shape[1], request.key.shape[1]
-    if not plain or not request.query.is_cpu or flash_backward_kernel is None:
+    if not plain or not request.query.is_cpu:
         return None
     if request.query.shape[-1] != request.value.shape[-1]:
         return None
     if refuse(request) is not None or not request.safe_with(grad_output):
         return None
     with torch.no_grad():
-        whole = widened(request.expanded.reduced()[0])
-        whole = dataclasses.replace(whole, parts=dataclasses.replace(whole.parts, log_sums=False))
-        if loses_precision(whole):
+        reduced = widened(request.expanded.reduced()[0])
+        if loses_precision(reduced):
             return None
-        three = whole.query.contiguous(), whole.key.contiguous(), whole.value.contiguous()
+        three = reduced.query.contiguous(), reduced.key.contiguous(), reduced.value.contiguous()
         output, log_sums = total[..., :-1].contiguous(), total[..., -1].contiguous()
         causal = type(parts.mask) is Causal
         found = flash_backward_kernel(
-            grad_output.contiguous(), *three, output, log_sums, 0.0, causal, attn_mask=None, scale=scale_of(whole.parts)
+            grad_output.contiguous(),
+            *three,
+            output,
+            log_sums,
+            0.0,
+            causal,
+            attn_mask=None,
+            scale=scale_of(reduced.parts),
         )
     query, key, value = found
     if heads != shared:

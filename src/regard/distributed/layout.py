@@ -15,23 +15,23 @@ from regard.errors import ArgumentError, UnknownNameError
 __all__ = ["ORDERS", "Layout", "check_order", "shard", "unshard"]
 
 ORDERS = ("contiguous", "zigzag")
-"""How a sequence is divided: one stretch each; or of twice as many, the r-th from either end, by which a causal mask
+"""How a sequence is divided: one slice each; or of twice as many, the r-th from either end, by which a causal mask
 leaves every rank the same work."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The stretches of a sequence that each rank holds, in the order in which it holds them.
+    """The slices of a sequence that each rank holds, in the order in which it holds them.
 
     Attributes:
-        stretches: of each rank.
+        slices: of each rank.
 
     Example:
-        >>> Layout.of([4, 4], "zigzag").stretches
+        >>> Layout.of([4, 4], "zigzag").slices
         ((slice(0, 2, None), slice(6, 8, None)), (slice(2, 4, None), slice(4, 6, None)))
     """
 
-    stretches: tuple[tuple[slice, ...], ...]
+    slices: tuple[tuple[slice, ...], ...]
 
     @classmethod
     def of(cls, counts: Sequence[int], order: str, name: str = "query") -> "Layout":
@@ -68,7 +68,7 @@ class Layout:
     @property
     def counts(self) -> list[int]:
         """How many items each rank holds."""
-        return [sum(each.stop - each.start for each in own) for own in self.stretches]
+        return [sum(each.stop - each.start for each in own) for own in self.slices]
 
     @property
     def length(self) -> int:
@@ -76,8 +76,8 @@ class Layout:
         return sum(self.counts)
 
     def local(self, rank: int) -> list[slice]:
-        """Where a rank's stretches lie in its own tensor."""
-        bounds = itertools.accumulate((each.stop - each.start for each in self.stretches[rank]), initial=0)
+        """Where a rank's slices lie in its own tensor."""
+        bounds = itertools.accumulate((each.stop - each.start for each in self.slices[rank]), initial=0)
         return [slice(a, b) for a, b in itertools.pairwise(bounds)]
 
 
@@ -109,7 +109,7 @@ def shard(tensor: Tensor, dim: int = 2, *, group: Any = None, order: str = "cont
     (arXiv 2407.21783), section 3.3.2, for the two pieces of each rank.
     """
     peers = Peers(group)
-    own = Layout.divided(tensor.shape[dim], peers.size, order).stretches[peers.rank]
+    own = Layout.divided(tensor.shape[dim], peers.size, order).slices[peers.rank]
     parts = [tensor.narrow(dim, each.start, each.stop - each.start) for each in own]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
@@ -130,6 +130,6 @@ def unshard(tensor: Tensor, dim: int = 2, *, group: Any = None, order: str = "co
     counts = [each[0] for each in peers.tell([tensor.shape[dim]], tensor.device)]
     layout = Layout.of(counts, order, "tensor")
     moved = tensor.movedim(dim, 2) if tensor.ndim > 2 else tensor[None, None].movedim(dim % tensor.ndim + 2, 2)
-    wanted = [[[(each.start, each.stop) for each in own] for own in layout.stretches]] * peers.size
+    wanted = [[[(each.start, each.stop) for each in own] for own in layout.slices]] * peers.size
     whole = gathered(peers, layout, wanted, moved, (0, layout.length))
     return whole.movedim(2, dim) if tensor.ndim > 2 else whole.movedim(2, dim % tensor.ndim + 2)[0, 0]

@@ -1,4 +1,4 @@
-"""How the outputs of a row over several stretches of keys become its output over all of them.
+"""How the outputs of a row over several slices of keys become its output over all of them.
 
 Only some normalisers allow that: softmax, whose rows are merged by their log-sums, and those that give each key a
 weight of its own, sigmoid and ReLU, whose outputs are added.
@@ -8,16 +8,17 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.attention.positions import Position
 from regard.attention.positions.position import Both
-from regard.attention.request import Parts
+from regard.attention.request import Parts, Request
 from regard.attention.sizes import Index
 from regard.attention.weights import Relu, Sigmoid, Softmax
+from regard.distributed.kernel_gradients import kernel_gradients
 
 __all__ = ["LogSums", "Merging", "Sums", "merges", "merging_of"]
 
@@ -28,14 +29,11 @@ Counts = Callable[[], Tensor]
 class Merging(ABC):
     """How to merge. Results are (batch, head, query, value), with a further column of log-sums if there are any."""
 
-    extra: ClassVar[int] = 0
-    """How many columns a result has besides those of the value."""
-
     def __init__(self, parts: Parts):
         self.parts = parts
 
     def parts_of(self, parts: Parts, rows: slice, first: int) -> Parts:
-        """The parts for a stretch of queries: those in `rows` of this rank, of which the first has this number."""
+        """The parts for a slice of queries: those in `rows` of this rank, of which the first has this number."""
         return parts
 
     @abstractmethod
@@ -50,9 +48,13 @@ class Merging(ABC):
     def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
         """The gradient of a result that was merged into the total, given that of the merged output."""
 
-    def factor(self) -> Tensor | None:
-        """What the merged output is multiplied by at the end, broadcastable to it."""
+    def gradients(self, request: Request, total: Tensor, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        """The gradients of query, key and value of a block, without computing it again; None where that can't be."""
         return None
+
+    def finished(self, output: Tensor) -> Tensor:
+        """The output, of what was merged."""
+        return output
 
 
 class LogSums(Merging):
@@ -61,8 +63,6 @@ class LogSums(Merging):
     Source: Milakov and Gimelshein 2018 (arXiv 1805.02867), section 3; over devices: Liu et al. 2023, Ring Attention
     (arXiv 2310.01889), section 3.
     """
-
-    extra = 1
 
     def __init__(self, parts: Parts):
         super().__init__(dataclasses.replace(parts, log_sums=True))
@@ -84,6 +84,9 @@ class LogSums(Merging):
         of_output = torch.where(share == 0, 0.0, grad_output * share)
         of_log_sums = (of_output * (result[..., :-1] - total[..., :-1])).sum(-1, keepdim=True)
         return torch.cat([of_output, of_log_sums], -1)
+
+    def gradients(self, request: Request, total: Tensor, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        return kernel_gradients(request, total, grad_output)
 
 
 def _share(own: Tensor, total: Tensor) -> Tensor:
@@ -120,13 +123,13 @@ class Sums(Merging):
     def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
         return grad_output
 
-    def factor(self) -> Tensor | None:
-        return self._factor
+    def finished(self, output: Tensor) -> Tensor:
+        return output if self._factor is None else output * self._factor
 
 
 @dataclass(frozen=True)
 class _RowBias(Position):
-    """score_ij += b_i for a stretch of queries, (batch or 1, head or 1, query), constant."""
+    """score_ij += b_i for a slice of queries, (batch or 1, head or 1, query), constant."""
 
     table: Tensor
     first: int

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, RegardError, is_out_of_memory
 
-__all__ = ["Exchange", "Peers"]
+__all__ = ["Peers", "Transfer"]
 
 Shape = tuple[tuple[int, ...], torch.dtype]
 
@@ -52,14 +52,14 @@ class Peers:
             torch.distributed.all_gather(every, own, group=self._group)
         return [each.tolist() for each in every]
 
-    def exchange(
+    def transfer(
         self,
         outgoing: Mapping[int, Sequence[Tensor]],
         incoming: Mapping[int, Sequence[Shape]],
         device: torch.device,
         *,
         tag: int = 0,
-    ) -> "Exchange":
+    ) -> "Transfer":
         """Begin to send tensors to some ranks and to receive from some, which is what those send.
 
         Args:
@@ -88,7 +88,7 @@ class Peers:
                 post(torch.distributed.isend, tensor.detach().contiguous(), rank, number)
         with _lost(self):
             works = torch.distributed.batch_isend_irecv(operations) if operations else []
-        return Exchange(self, works, operations, received)
+        return Transfer(self, works, operations, received)
 
 
 _MOST_TENSORS = 64
@@ -96,7 +96,7 @@ _MOST_TENSORS = 64
 
 
 @dataclass
-class Exchange:
+class Transfer:
     """Tensors under way. Those that are sent live until it is waited for: they are being read."""
 
     peers: Peers

@@ -1,124 +1,191 @@
-"""Keys and values go round: each rank computes its queries with the keys of one rank after the other, and merges.
+"""Ring attention: keys and values go from rank to rank, and each rank merges what its queries see of them.
 
-In round t a rank has the keys of the rank t before it, and sends its own to the rank t after it: only those that the
-mask lets that one see. While it computes one round, the keys of the next are on their way. Nothing of a round is kept:
-the backward pass goes round again, and sends each rank the gradient of its keys.
+In step t a rank computes with the keys of the rank t before it, and sends its own to the rank t after it: only those
+that the mask lets that one see. While it computes, the keys of the next step are on their way. Nothing of a step is
+kept: the backward pass takes the same steps again, and sends each rank the gradient of its keys.
 """
 
-import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.attention.attend import run
-from regard.attention.parts import flatten_part, unflatten_part
+from regard.attention.parts import Differentiable, flatten_part, unflatten_part
 from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
+from regard.attention.user_parts import unwrapped
 from regard.distributed.call import Call
+from regard.distributed.exchange import Exchange
 from regard.distributed.gathering import places
-from regard.distributed.kernel_gradients import kernel_gradients
-from regard.distributed.merging import LogSums, Merging
+from regard.distributed.merging import Merging, merges, merging_of
+from regard.distributed.peers import Transfer
 from regard.errors import RefusedError
 
-__all__ = ["by_rounds"]
+__all__ = ["Ring"]
 
 
-def by_rounds(call: Call, merging: Merging, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """The output for this rank's queries, (batch, head, own query, value).
+class Ring(Exchange):
+    """Each rank keeps its queries, and computes them with the keys of one rank after the other.
 
-    Args:
-        merging: how the rows of the call's parts merge.
-        query, key, value: this rank's.
+    Source: Liu et al. 2023, Ring Attention (arXiv 2310.01889), section 3.
     """
-    spec, tensors = flatten_part(merging.parts)
-    output: Any = _Rounds.apply(_Rounding(call, merging, spec), query, key, value, *tensors)
-    factor = merging.factor()
-    return (output if factor is None else output * factor).to(query.dtype)
+
+    name: ClassVar[str] = "ring"
+    # The backward pass may compute a block's outputs again.
+    work: ClassVar[float] = 4 / 3
+
+    def refuse(self, call: Call) -> str | None:
+        if merges(call.parts):
+            return None
+        part = unwrapped(call.parts.weights)
+        return f"rows of {getattr(part, '__name__', type(part).__name__)} aren't merged from rows over fewer keys"
+
+    def attend(self, call: Call, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        merging = merging_of(call.parts, lambda: call.counts(query))
+        spec, tensors = flatten_part(merging.parts)
+        output: Any = _RingAttention.apply(_Steps(call, merging, spec), query, key, value, *tensors)
+        return merging.finished(output).to(query.dtype)
+
+    def received(self, call: Call) -> list[int]:
+        return call.bytes_of_wanted
+
+    def keys(self, call: Call) -> list[int]:
+        # Its own, those that it computes with, and those that are on their way.
+        counts = call.counts_of_wanted
+        return [
+            own + sum(sorted((count for other, count in enumerate(of_rank) if other != rank), reverse=True)[:2])
+            for rank, (own, of_rank) in enumerate(zip(call.keys.counts, counts, strict=True))
+        ]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rounding:
-    """The rounds of one call."""
+class _Held(NamedTuple):
+    """Contiguous keys of the whole sequence, with their values."""
+
+    place: slice
+    key: Tensor
+    value: Tensor
+
+
+class _Block(NamedTuple):
+    """Some of this rank's queries with some of the keys that it holds.
+
+    Attributes:
+        rows: of this rank's tensor.
+        keys: of the held keys with this number.
+        first: the numbers of the first query and key in the whole sequence.
+    """
+
+    rows: slice
+    number: int
+    keys: slice
+    first: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The steps of one call.
+
+    Attributes:
+        spec: that of the merging's parts.
+    """
 
     call: Call
     merging: Merging
     spec: Any
 
-    def rounds(self, key: Tensor, value: Tensor) -> Iterator[tuple[int, list[tuple[slice, Tensor, Tensor]]]]:
-        """The ranks in turn, this one first, and of each the wanted keys: where they lie, and they."""
-        call, own, size = self.call, self.call.peers.rank, self.call.peers.size
-
-        def ask(step: int) -> Any:
-            giver, taker = (own - step) % size, (own + step) % size
-            sent = [local for local, _ in places(call.keys, own, call.wanted[taker][own])]
-            shapes = []
-            for local, _ in places(call.keys, giver, call.wanted[own][giver]):
-                for tensor in (key, value):
-                    batch, heads, _, width = tensor.shape
-                    shapes.append(((batch, heads, local.stop - local.start, width), tensor.dtype))
-            outgoing = {taker: [tensor[:, :, part] for part in sent for tensor in (key, value)]} if sent else {}
-            return call.peers.exchange(outgoing, {giver: shapes} if shapes else {}, key.device)
-
-        coming = ask(1) if size > 1 else None
-        held = [
-            (whole, key[:, :, local], value[:, :, local])
-            for local, whole in places(call.keys, own, call.wanted[own][own])
-        ]
-        yield own, held
+    def steps(self, key: Tensor, value: Tensor) -> Iterator[tuple[int, list[_Held]]]:
+        """The rank that sent the keys, this one first, and its keys that this one wants."""
+        own, size = self.call.peers.rank, self.call.peers.size
+        coming = self._begin(1, key, value) if size > 1 else None
+        yield (
+            own,
+            [_Held(place, key[:, :, local], value[:, :, local]) for local, place in self._wanted(own, own)],
+        )
         for step in range(1, size):
-            giver = (own - step) % size
-            found = coming.wait().get(giver, []) if coming is not None else []
-            coming = ask(step + 1) if step + 1 < size else None
-            wholes = [whole for _, whole in places(call.keys, giver, call.wanted[own][giver])]
-            yield giver, list(zip(wholes, found[::2], found[1::2], strict=True))
+            sender = (own - step) % size
+            received = [] if coming is None else coming.wait().get(sender, [])
+            coming = self._begin(step + 1, key, value) if step + 1 < size else None
+            wanted = zip(self._wanted(own, sender), received[::2], received[1::2], strict=True)
+            yield sender, [_Held(place, *pair) for (_, place), *pair in wanted]
 
-    def blocks(self, giver: int, held: list[tuple[slice, Tensor, Tensor]]) -> Iterator[tuple[slice, int, int, slice]]:
-        """Of the keys of a rank: rows of this rank's tensor and the number of the first, which keys, and which part."""
-        call = self.call
-        own = call.peers.rank
+    def _begin(self, step: int, key: Tensor, value: Tensor) -> Transfer:
+        """Send this rank's keys and values to the rank `step` after it, and receive those of the rank before."""
+        own, size = self.call.peers.rank, self.call.peers.size
+        sender, receiver = (own - step) % size, (own + step) % size
+        sent = [each[:, :, local] for local, _ in self._wanted(receiver, own) for each in (key, value)]
+        return self._transfer(sent, receiver, self._shapes(own, sender, key, value), sender)
+
+    def send_gradients(
+        self, gradients: list[list[Tensor]], sender: int, step: int, key: Tensor, value: Tensor
+    ) -> list[Tensor]:
+        """Send the gradients of keys and values to the rank that sent those, and receive those of this rank's."""
+        own, size = self.call.peers.rank, self.call.peers.size
+        receiver = (own + step) % size
+        shapes = [(shape, wide_dtype(key)) for shape, _ in self._shapes(receiver, own, key, value)]
+        transfer = self._transfer([each for pair in gradients for each in pair], sender, shapes, receiver, tag=1)
+        return transfer.wait().get(receiver, [])
+
+    def _transfer(self, sent: list[Tensor], receiver: int, shapes: list[Any], sender: int, tag: int = 0) -> Transfer:
+        device = self.call.device
+        return self.call.peers.transfer(
+            {receiver: sent} if sent else {}, {sender: shapes} if shapes else {}, device, tag=tag
+        )
+
+    def _shapes(self, rank: int, other: int, key: Tensor, value: Tensor) -> list[Any]:
+        """Shape and dtype of the keys and values that a rank wants of another, in turn."""
+        return [
+            ((*tensor.shape[:2], local.stop - local.start, tensor.shape[3]), tensor.dtype)
+            for local, _ in self._wanted(rank, other)
+            for tensor in (key, value)
+        ]
+
+    def _wanted(self, rank: int, other: int) -> list[tuple[slice, slice]]:
+        """Where the keys that a rank wants of another lie, in that one's tensor and in the whole sequence."""
+        return list(places(self.call.keys, other, self.call.wanted[rank][other]))
+
+    def own_keys_of(self, step: int) -> list[slice]:
+        """This rank's keys that the rank `step` after it wants."""
+        own, size = self.call.peers.rank, self.call.peers.size
+        return [local for local, _ in self._wanted((own + step) % size, own)]
+
+    def blocks(self, sender: int, held: list[_Held]) -> Iterator[_Block]:
+        """What there is to compute with the keys of a rank."""
+        call, own = self.call, self.call.peers.rank
         for rows, local, seen in zip(
-            call.queries.stretches[own], call.queries.local(own), call.blocks[own][giver], strict=True
+            call.queries.slices[own], call.queries.local(own), call.blocks[own][sender], strict=True
         ):
             for start, stop in seen:
-                for which, (whole, _, _) in enumerate(held):
-                    if start < stop and whole.start <= start < whole.stop:
-                        yield local, rows.start, which, slice(start - whole.start, stop - whole.start)
+                for number, (place, _, _) in enumerate(held):
+                    if start < stop and place.start <= start < place.stop:
+                        keys = slice(start - place.start, stop - place.start)
+                        yield _Block(local, number, keys, (rows.start, start))
 
-    def request(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        tensors: tuple[Tensor, ...],
-        rows: slice,
-        first: tuple[int, int],
-    ) -> Request:
-        """Of a block."""
-        parts = self.merging.parts_of(unflatten_part(self.spec, tensors), rows, first[0])
-        return self.call.request(query, key, value, parts, (*first, 0))
+    def request(self, block: _Block, query: Tensor, key: Tensor, value: Tensor, tensors: tuple[Tensor, ...]) -> Request:
+        """The request of a block, given its queries, keys and values, and the operands."""
+        parts = self.merging.parts_of(unflatten_part(self.spec, tensors), block.rows, block.first[0])
+        return self.call.request(query, key, value, parts, (*block.first, 0))
 
     def result(self, request: Request) -> Tensor:
-        """Of a block, in float32 or wider."""
+        """The result of a block, in float32 or wider."""
         return run(request, self.call.engine).to(wide_dtype(request.query))
 
 
-class _Rounds(torch.autograd.Function):
+class _RingAttention(torch.autograd.Function):
     @staticmethod
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, rounding: _Rounding, query: Tensor, key: Tensor, value: Tensor, *tensors: Tensor
+        ctx: Any, steps: _Steps, query: Tensor, key: Tensor, value: Tensor, *tensors: Tensor
     ) -> Tensor:
-        shape = (*query.shape[:3], value.shape[-1])
-        merging = rounding.merging
-        total = merging.nothing(shape, query, wide_dtype(query))
-        for giver, held in rounding.rounds(key, value):
-            for rows, first, which, part in rounding.blocks(giver, held):
-                whole, keys, values = held[which]
-                place = first, whole.start + part.start
-                given = query[:, :, rows], keys[:, :, part], values[:, :, part]
-                merging.add(total[:, :, rows], rounding.result(rounding.request(*given, tensors, rows, place)))
-        ctx.rounding = rounding
+        total = steps.merging.nothing((*query.shape[:3], value.shape[-1]), query, wide_dtype(query))
+        for sender, held in steps.steps(key, value):
+            for block in steps.blocks(sender, held):
+                _, keys, values = held[block.number]
+                given = query[:, :, block.rows], keys[:, :, block.keys], values[:, :, block.keys]
+                result = steps.result(steps.request(block, *given, tensors))
+                steps.merging.add(total[:, :, block.rows], result)
+        ctx.steps = steps
         ctx.save_for_backward(query, key, value, total, *tensors)
         return total[..., : value.shape[-1]].clone()
 
@@ -126,85 +193,73 @@ class _Rounds(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         if torch.is_grad_enabled():
             raise RefusedError(
-                "The gradient of a gradient can't be computed in rounds. Pass exchange='heads' or exchange='gather'."
+                "Ring attention has no gradient of a gradient. Pass exchange='heads' or exchange='gather'."
             )
         query, key, value, total, *tensors = ctx.saved_tensors
+        gradients = _Gradients(ctx.steps, query, total, tuple(tensors), grad_output)
         with no_autocast(grad_output):
-            found = _gradients(ctx.rounding, query, key, value, total, tuple(tensors), grad_output)
+            found = gradients.compute(key, value)
         return None, *(
-            grad.to(tensor.dtype) if needed and grad is not None else None
-            for grad, tensor, needed in zip(found, (query, key, value, *tensors), ctx.needs_input_grad[1:], strict=True)
+            gradient.to(tensor.dtype) if needed and gradient is not None else None
+            for gradient, tensor, needed in zip(
+                found, (query, key, value, *tensors), ctx.needs_input_grad[1:], strict=True
+            )
         )
 
 
-def _gradients(
-    rounding: _Rounding,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    total: Tensor,
-    tensors: tuple[Tensor, ...],
-    grad_output: Tensor,
-) -> list[Tensor | None]:
-    """Of query, key, value and the operands, in float32 or wider."""
-    call, own, size = rounding.call, rounding.call.peers.rank, rounding.call.peers.size
-    wide = wide_dtype(query)
-    of_query = torch.zeros_like(query, dtype=wide)
-    of_own = [torch.zeros_like(tensor, dtype=wide) for tensor in (key, value)]
-    real = [tensor.is_floating_point() for tensor in tensors]
-    of_tensors: list[Tensor | None] = [
-        torch.zeros_like(tensor, dtype=wide_dtype(tensor)) if each else None
-        for tensor, each in zip(tensors, real, strict=True)
-    ]
+class _Gradients:
+    """The gradients of one backward pass, in float32 or wider."""
 
-    def add(rows: slice, place: tuple[int, int], keys: Tensor, values: Tensor, grads: list[Tensor]) -> None:
-        upward = grad_output[:, :, rows].to(wide)
-        if call.engine == "auto" and isinstance(rounding.merging, LogSums) and not tensors:
-            block = rounding.request(query[:, :, rows], keys, values, tensors, rows, place)
-            direct = kernel_gradients(block, total[:, :, rows], upward)
-            if direct is not None:
-                of_query[:, :, rows] += direct[0]
-                for grad, each in zip(grads, direct[1:], strict=True):
-                    grad += each
-                return
-        given = [each.detach().requires_grad_() for each in (query[:, :, rows], keys, values)]
-        changed = tuple(
-            tensor.detach().requires_grad_() if each else tensor for tensor, each in zip(tensors, real, strict=True)
-        )
+    def __init__(self, steps: _Steps, query: Tensor, total: Tensor, tensors: tuple[Tensor, ...], grad_output: Tensor):
+        self.steps, self.query, self.total, self.tensors = steps, query, total, tensors
+        self.grad_output = grad_output.to(total.dtype)
+        self.of_query = torch.zeros_like(query, dtype=total.dtype)
+        self.parts = Differentiable(unflatten_part(steps.spec, tensors))
+        self.of_operands = [torch.zeros_like(each, dtype=wide_dtype(each)) for each in self.parts.operands]
+
+    def compute(self, key: Tensor, value: Tensor) -> list[Tensor | None]:
+        """Of query, key, value, and each of the tensors; None for those that aren't real."""
+        own = [torch.zeros_like(each, dtype=self.total.dtype) for each in (key, value)]
+        for step, (sender, held) in enumerate(self.steps.steps(key, value)):
+            mine = [[each[:, :, local] for each in own] for local in self.steps.own_keys_of(step)]
+            # This rank's own are added up where they belong.
+            gradients = (
+                mine
+                if step == 0
+                else [[torch.zeros_like(each, dtype=own[0].dtype) for each in pair] for _, *pair in held]
+            )
+            for block in self.steps.blocks(sender, held):
+                _, keys, values = held[block.number]
+                of_keys, of_values = (each[:, :, block.keys] for each in gradients[block.number])
+                self._add(block, keys[:, :, block.keys], values[:, :, block.keys], of_keys, of_values)
+            if step:
+                received = self.steps.send_gradients(gradients, sender, step, key, value)
+                for total, part in zip((each for pair in mine for each in pair), received, strict=True):
+                    total += part
+        return [self.of_query, *own, *self.parts.gradients(self.of_operands)[0]]
+
+    def _add(self, block: _Block, key: Tensor, value: Tensor, of_key: Tensor, of_value: Tensor) -> None:
+        """Add the gradients of one block."""
+        query, total, above = (each[:, :, block.rows] for each in (self.query, self.total, self.grad_output))
+        found = None
+        if self.steps.call.engine == "auto" and not self.tensors:
+            found = self.steps.merging.gradients(self.steps.request(block, query, key, value, ()), total, above)
+        if found is None:
+            found = self._recomputed(block, query, key, value, total, above)
+        for whole, part in zip(
+            (self.of_query[:, :, block.rows], of_key, of_value, *self.of_operands), found, strict=True
+        ):
+            whole += part
+
+    def _recomputed(
+        self, block: _Block, query: Tensor, key: Tensor, value: Tensor, total: Tensor, above: Tensor
+    ) -> tuple[Tensor, ...]:
+        """The gradients of a block and of the operands, by autograd on the block computed again."""
+        inputs = [each.detach().requires_grad_() for each in (query, key, value, *self.parts.operands)]
+        (parts,) = self.parts.with_operands(*inputs[3:])
         with torch.enable_grad():
-            result = rounding.result(rounding.request(given[0], given[1], given[2], changed, rows, place))
-        cotangent = rounding.merging.cotangent(total[:, :, rows], result.detach(), upward)
-        wanted = [*given, *(tensor for tensor, each in zip(changed, real, strict=True) if each)]
-        found = torch.autograd.grad(result, wanted, cotangent, allow_unused=True, materialize_grads=True)
-        of_query[:, :, rows] += found[0]
-        for grad, each in zip(grads, found[1:3], strict=True):
-            grad += each
-        sums = [each for each in of_tensors if each is not None]
-        for sum_, each in zip(sums, found[3:], strict=True):
-            sum_ += each
-
-    returned: dict[int, list[Tensor]] = {}
-    for step, (giver, held) in enumerate(rounding.rounds(key, value)):
-        grads = [[torch.zeros_like(each, dtype=wide) for each in pair] for _, *pair in held]
-        for rows, first, which, part in rounding.blocks(giver, held):
-            whole, keys, values = held[which]
-            parts = [each[:, :, part] for each in grads[which]]
-            add(rows, (first, whole.start + part.start), keys[:, :, part], values[:, :, part], parts)
-        if step:
-            taker = (own + step) % size
-            outgoing = {giver: [each for pair in grads for each in pair]} if held else {}
-            shapes = [
-                ((*tensor.shape[:2], local.stop - local.start, tensor.shape[3]), wide)
-                for local, _ in places(call.keys, own, call.wanted[taker][own])
-                for tensor in (key, value)
-            ]
-            incoming = {taker: shapes} if shapes else {}
-            returned = call.peers.exchange(outgoing, incoming, key.device, tag=1).wait()
-            found, places_ = returned.get(taker, []), places(call.keys, own, call.wanted[taker][own])
-        else:
-            found = [each for pair in grads for each in pair]
-            places_ = places(call.keys, own, call.wanted[own][own])
-        for i, (local, _) in enumerate(places_):
-            for j in range(2):
-                of_own[j][:, :, local] += found[2 * i + j]
-    return [of_query, *of_own, *of_tensors]
+            result = self.steps.result(
+                self.steps.request(block, inputs[0], inputs[1], inputs[2], flatten_part(parts)[1])
+            )
+        cotangent = self.steps.merging.cotangent(total, result.detach(), above)
+        return torch.autograd.grad(result, inputs, cotangent, allow_unused=True, materialize_grads=True)

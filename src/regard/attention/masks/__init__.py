@@ -22,7 +22,7 @@ from regard.attention.masks.mask import (
     spans_of,
 )
 from regard.attention.masks.pairs import Pairs
-from regard.attention.masks.stretch import Reach, Stretch, stretch_of
+from regard.attention.masks.slice import Reach, Slice, slice_of
 
 __all__ = [
     "MASKS",
@@ -44,13 +44,13 @@ __all__ = [
     "Predicate",
     "Prefix",
     "Reach",
-    "Stretch",
+    "Slice",
     "Window",
     "allows",
     "as_mask",
     "conjuncts",
+    "slice_of",
     "spans_of",
-    "stretch_of",
 ]
 
 MASKS: dict[str, type[Mask]] = {

@@ -51,7 +51,7 @@ class Mask:
     A mask that allows scattered keys should also write `columns`, and if there are few for each query, `edges`.
 
     Attributes:
-        origin: where the queries and keys lie in a larger request, of a `Stretch`; None otherwise.
+        origin: where the queries and keys lie in a larger request, of a `Slice`; None otherwise.
     """
 
     origin: ClassVar[Origin | None] = None

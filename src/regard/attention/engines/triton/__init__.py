@@ -74,7 +74,7 @@ def refuse(request: Request) -> str | None:
     if reason is not None:
         return reason
     if request.parts.mask.origin is not None:
-        return "its kernels count queries and keys from 0, and these are a stretch of a larger request"
+        return "its kernels count queries and keys from 0, and these are a slice of a larger request"
     sizes = request.query.shape, request.key.shape, request.value.shape
     if any(0 in size for size in sizes):
         return "it has no kernel for an empty tensor"

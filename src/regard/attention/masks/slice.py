@@ -1,4 +1,4 @@
-"""A stretch of a larger request: some of its queries and keys, with the mask of the whole."""
+"""A slice of a larger request: some of its queries and keys, with the mask of the whole."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from regard.attention.pairs.intervals import Interval
 from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, ItemLengths, Origin, Sizes
 
-__all__ = ["Reach", "Stretch", "stretch_of"]
+__all__ = ["Reach", "Slice", "slice_of"]
 
 
 @dataclass(frozen=True)
-class Stretch(Mask):
+class Slice(Mask):
     """The pairs of contiguous queries with contiguous keys of a larger request, numbered as they are there.
 
-    Position schemes and dropout see these numbers too, so that a request can be computed stretch by stretch.
+    Position schemes and dropout see these numbers too, so that a request can be computed slice by slice.
 
     Args:
         mask: that of the whole.
-        origin: where the stretch lies.
+        origin: where the slice lies.
 
     Example:
         >>> import torch
         >>> from regard.attention import weigh
         >>> x = torch.zeros(1, 1, 2, 4)
-        >>> weigh(x, x, mask=Stretch(Causal(), Origin(2, 1, 0, 4, 4)))[0, 0]  # queries 2 and 3, keys 1 and 2
+        >>> weigh(x, x, mask=Slice(Causal(), Origin(2, 1, 0, 4, 4)))[0, 0]  # queries 2 and 3, keys 1 and 2
         tensor([[0.5000, 0.5000],
                 [0.5000, 0.5000]])
     """
@@ -65,10 +65,10 @@ class Stretch(Mask):
         return Sizes(sizes.batch, self.origin.queries, self.origin.keys, *self.mask.lengths(), device=sizes.device)
 
 
-def stretch_of(
+def slice_of(
     mask: Mask, origin: Origin, batch: int, queries: int, keys: int, *, by_number: bool, by_offset: bool
 ) -> Mask:
-    """The mask of a stretch: one that engines know better, if it allows the same pairs and nothing else asks for it.
+    """The mask of a slice: one that engines know better, if it allows the same pairs and nothing else asks for it.
 
     Args:
         by_number: whether something else than the mask depends on the numbers of queries, keys or heads.
@@ -77,14 +77,14 @@ def stretch_of(
     shift = origin.query + origin.keys - origin.queries - origin.key
     if type(mask) is Causal and shift == keys - queries and not by_number:
         return mask
-    stretch = Stretch(mask, origin)
+    slice = Slice(mask, origin)
     if by_number or by_offset:
-        return stretch
+        return slice
     if type(mask) is Dense or (type(mask) is Causal and shift >= keys - 1):
         return Dense()
-    if stretch.hides_nothing(Sizes(batch, queries, keys, *mask.lengths(), origin=origin)):
+    if slice.hides_nothing(Sizes(batch, queries, keys, *mask.lengths(), origin=origin)):
         return Dense()
-    return stretch
+    return slice
 
 
 class Reach:
@@ -117,6 +117,12 @@ class Reach:
         cut = self._cut(rows, keys)
         counts = sum((stop - start).clamp(min=0).sum() / max(len(start), 1) for start, stop in cut)
         return int(counts)
+
+    def counts(self) -> Tensor | None:
+        """How many keys each query may see, (batch or 1, query), if the spans say it exactly; otherwise None."""
+        if not self._spans.exact:
+            return None
+        return sum((stop - start).clamp(min=0) for start, stop in self._spans.outer)  # pyright: ignore[reportReturnType]
 
     def _cut(self, rows: slice, keys: slice) -> list[tuple[Tensor, Tensor]]:
         length = rows.stop - rows.start

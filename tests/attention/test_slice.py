@@ -1,4 +1,4 @@
-"""A request computed stretch by stretch: some of its queries with some of its keys, numbered as in the whole."""
+"""A request computed slice by slice: some of its queries with some of its keys, numbered as in the whole."""
 
 import dataclasses
 import itertools
@@ -11,7 +11,7 @@ from attention.cases import HEADS, MASK_EXAMPLES, SIZES, numbers, rotation
 from regard.attention import Alibi, Bias, Causal, Dense, Documents, Lengths, NoSelf, Rotary, Window, attend, weigh
 from regard.attention.attend import run
 from regard.attention.engines import fused
-from regard.attention.masks import Reach, Stretch, as_mask, stretch_of
+from regard.attention.masks import Reach, Slice, as_mask, slice_of
 from regard.attention.parts import declares
 from regard.attention.request import Request
 from regard.attention.sizes import Origin, Sizes
@@ -20,14 +20,14 @@ ROWS, COLUMNS = (0, 1, 6, 11), (0, 7, 8, 17)
 
 
 def pieces(request: Request, rows: slice, engine: str) -> Tensor:
-    """The outputs of some queries, from several stretches of keys, merged by their log-sums."""
+    """The outputs of some queries, from several slices of keys, merged by their log-sums."""
     parts, (batch, _, queries, _), keys = request.parts, request.query.shape, request.key.shape[2]
     by_offset = bool(declares(type(parts.position), "by_offset"))
     outputs, log_sums = [], []
     for start, stop in itertools.pairwise(COLUMNS):
         origin = Origin(rows.start, start, 0, queries, keys)
         count = rows.stop - rows.start
-        mask = stretch_of(
+        mask = slice_of(
             parts.mask,
             origin,
             batch,
@@ -47,7 +47,7 @@ def pieces(request: Request, rows: slice, engine: str) -> Tensor:
 
 
 @pytest.mark.parametrize("case", rotation(126, ["cross"], (0.0, 0.4)), ids=str)
-def test_stretches_merge_to_the_whole(case):
+def test_slices_merge_to_the_whole(case):
     if "hooks" in case.position:
         pytest.skip("a scheme of one's own may do more to an output than add to it")
     # Of the normalisers softmax alone has log-sums.
@@ -89,6 +89,8 @@ def test_the_reach_of_known_masks_is_exact():
         reach = Reach(as_mask(mask), own)
         assert reach.hull(last, first) == hull, mask
         assert reach.pairs(last, first) == pairs, mask
+    assert Reach(Window(2, 0), sizes).counts().tolist() == [[1, 2, 3, 3, 3, 3, 3, 3]]
+    assert Reach(as_mask(lambda batch, head, query, key: key < query), sizes).counts() is None
 
 
 def test_engines_get_masks_that_they_know():
@@ -96,13 +98,13 @@ def test_engines_get_masks_that_they_know():
 
     def mask_at(query: int, key: int, *, by_number: bool = False, by_offset: bool = False):
         origin = Origin(query, key, 0, 8, 8)
-        return stretch_of(Causal(), origin, 1, 4, 4, by_number=by_number, by_offset=by_offset)
+        return slice_of(Causal(), origin, 1, 4, 4, by_number=by_number, by_offset=by_offset)
 
     assert mask_at(4, 4) == Causal()
     assert mask_at(4, 0) == Dense()
     assert mask_at(4, 4, by_offset=True) == Causal()
-    assert type(mask_at(4, 0, by_offset=True)) is type(mask_at(4, 4, by_number=True)) is Stretch
-    assert type(stretch_of(NoSelf(), Origin(4, 0, 0, 8, 8), 1, 4, 4, by_number=False, by_offset=False)) is Dense
+    assert type(mask_at(4, 0, by_offset=True)) is type(mask_at(4, 4, by_number=True)) is Slice
+    assert type(slice_of(NoSelf(), Origin(4, 0, 0, 8, 8), 1, 4, 4, by_number=False, by_offset=False)) is Dense
     # PyTorch's kernel takes a full block with rotated keys, at their own positions.
     request = Request.of(
         *(numbers(1, 2, 8, 4, seed=seed, grad=False) for seed in range(3)),
@@ -126,7 +128,7 @@ def test_engines_get_masks_that_they_know():
 
 
 def test_parts_of_other_heads():
-    """A stretch of heads: dropout and tables count the heads of the whole, parameters those that they are for."""
+    """A slice of heads: dropout and tables count the heads of the whole, parameters those that they are for."""
     query, key, value = (numbers(2, HEADS, 6, 5, seed=seed, grad=False) for seed in range(3))
     for position in (None, Bias(numbers(HEADS, 6, 6, seed=9, grad=False)), Alibi(HEADS).part()):
         expected = attend(query, key, value, mask="causal", position=position, dropout=0.5, seed=3)
@@ -143,7 +145,7 @@ def test_parts_of_other_heads():
         )
         select = getattr(whole.parts.position, "select", lambda heads, own=whole.parts.position: own)
         parts = dataclasses.replace(
-            whole.parts, mask=Stretch(Causal(), Origin(0, 0, 2, 6, 6)), position=select(torch.arange(2, 4))
+            whole.parts, mask=Slice(Causal(), Origin(0, 0, 2, 6, 6)), position=select(torch.arange(2, 4))
         )
         found = run(Request(query[:, 2:], key[:, 2:], value[:, 2:], parts, 0.5, 3), "auto")
         torch.testing.assert_close(found, expected[:, 2:])
