@@ -64,7 +64,17 @@ def test_the_memory_of_a_system_that_does_not_say_it(monkeypatch):
         raise ValueError(name)
 
     monkeypatch.setattr(memory.os, "sysconf", unknown)
+    monkeypatch.setattr(memory, "_LIMITS", ())
     assert memory.most_bytes() == 8 * 10**9
+
+
+def test_a_container_may_have_less(monkeypatch, tmp_path):
+    whole, limit = memory.most_bytes(), tmp_path / "memory.max"
+    monkeypatch.setattr(memory, "_LIMITS", (tmp_path / "none", limit))
+    limit.write_text("1000000\n")
+    assert memory.most_bytes() == 500_000
+    limit.write_text("max\n")
+    assert memory.most_bytes() >= whole
 
 
 def test_attention_within_attention_counts_once():

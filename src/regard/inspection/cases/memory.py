@@ -1,6 +1,7 @@
 """Whether a model can run on so many items in the memory of this machine: it is asked before, and not by the system."""
 
 import os
+from pathlib import Path
 
 from torch import nn
 
@@ -16,6 +17,8 @@ _BYTES = 4 * 4
 _SHARE = 0.5
 # Where the system doesn't say how much memory it has.
 _UNKNOWN = 16 * 10**9
+# Where Linux says how much a container may have, in its second and its first version of control groups.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def check_memory(module: nn.Module, items: int, noun: str) -> None:
@@ -65,9 +68,18 @@ def _width(module: nn.Module) -> int:
 
 
 def most_bytes() -> int:
-    """The most bytes that attention may need: half of this machine's memory."""
+    """The most bytes that attention may need: half of this machine's memory, or of its container's if that is less."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         total = _UNKNOWN
-    return int(_SHARE * total)
+    return int(_SHARE * min([total, *filter(None, map(_limit, _LIMITS))]))
+
+
+def _limit(file: Path) -> int | None:
+    """The limit that a file holds; None if it holds none."""
+    try:
+        text = file.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
