@@ -217,6 +217,15 @@ def test_what_fails_says_why_in_one_line(see, words, message):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("content", [b"", b"I saw a saw .", bytes(range(256))])
+def test_a_file_that_is_no_record_is_named(see, tmp_path, content):
+    (tmp_path / "dog.st").write_bytes(content)
+    code, out, err = see(str(tmp_path / "dog.st"))
+    assert (code, out) == (2, "")
+    assert "dog.st must be a record, as --save writes it" in err
+    assert err.count("\n") == 1
+
+
 def test_an_approximated_model_says_what_to_use_instead(see, tmp_path):
     recipe = Recipe(
         approximation="linear", attention_dropout=0.0, position="none", width=8, heads=2, layers=1, epochs=1

@@ -364,6 +364,11 @@ def _record(side: _Side, options: SeeOptions, load: "Callable[[str], Cases]") ->
                         f"`{name}` must be left out: {model} is a record, which holds its input and what was measured."
                     )
             return load_record(model), None
+        elif source is None and Path(model).is_file():
+            raise ArgumentError(
+                f"{model} must be a record, as --save writes it, but doesn't begin as one. It may be empty, cut off or "
+                "of another kind. Save it anew, or give a model and an input."
+            )
         elif source is None:
             raise ArgumentError("give a model and an input, as in regard see english-pos 'I saw a saw .'.")
         else:
