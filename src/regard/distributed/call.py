@@ -73,7 +73,7 @@ class Call:
     def wanted(self) -> list[list[list[tuple[int, int]]]]:
         """What each rank wants of each other, for each of that one's slices."""
         return [
-            [[_joined(each) for each in zip(*of_rows, strict=True)] for of_rows in of_rank] for of_rank in self.blocks
+            [[_hull(each) for each in zip(*of_rows, strict=True)] for of_rows in of_rank] for of_rank in self.blocks
         ]
 
     @property
@@ -100,7 +100,7 @@ class Call:
 
     def bounds(self, rank: int) -> tuple[int, int]:
         """The first key that a rank wants of any, and the one after the last."""
-        return _joined([each for of_rank in self.wanted[rank] for each in of_rank])
+        return _hull([each for of_rank in self.wanted[rank] for each in of_rank])
 
     def compute(
         self, query: Tensor, key: Tensor, value: Tensor, parts: Parts, first: tuple[int, int, int] = (0, 0, 0)
@@ -171,7 +171,7 @@ class Call:
         return allowed.expand(-1, -1, rows.stop - rows.start, self.keys.length).sum(-1).to(dtype)
 
 
-def _joined(ranges: list[tuple[int, int]] | tuple[tuple[int, int], ...]) -> tuple[int, int]:
+def _hull(ranges: list[tuple[int, int]] | tuple[tuple[int, int], ...]) -> tuple[int, int]:
     """The range that holds all of these."""
     some = [each for each in ranges if each[0] < each[1]]
     return (min(start for start, _ in some), max(stop for _, stop in some)) if some else (0, 0)

@@ -24,8 +24,8 @@ class Exchange(ABC):
     def refuse(self, call: Call) -> str | None:
         """Why it can't share a call, or None."""
 
-    def spare(self, call: Call) -> str | None:
-        """Why it is chosen only where no other can share a call, or None."""
+    def too_many_keys(self, call: Call) -> str | None:
+        """Why it holds too many keys to be chosen where another can share the call, or None."""
         return None
 
     @abstractmethod

@@ -20,7 +20,7 @@ class Gather(Exchange):
     def refuse(self, call: Call) -> str | None:
         return None
 
-    def spare(self, call: Call) -> str | None:
+    def too_many_keys(self, call: Call) -> str | None:
         most = max(stop - start for start, stop in map(call.bounds, range(call.peers.size)))
         if most <= 2 * max(call.keys.counts):
             return None

@@ -67,7 +67,7 @@ def choose(call: Call, name: str) -> Exchange:
             )
         return EXCHANGES[name]
     able = [each for each in EXCHANGES.values() if each.refuse(call) is None]
-    lean = [each for each in able if each.spare(call) is None]
+    lean = [each for each in able if each.too_many_keys(call) is None]
     return min(lean or able, key=lambda each: each.seconds(call))
 
 
@@ -101,4 +101,4 @@ def _why_not(other: Exchange, chosen: Exchange, call: Call, name: str) -> str:
     if name != "auto":
         return "another was asked for by name"
     times = other.seconds(call) / max(chosen.seconds(call), 1e-12)
-    return other.spare(call) or f"by estimate it would take {times:.1f} times as long"
+    return other.too_many_keys(call) or f"by estimate it would take {times:.1f} times as long"
