@@ -196,6 +196,7 @@ def refused(rank: int) -> dict[str, list[str]]:
     try_out("dtype", *(each.float() if rank else each for each in (query, key, value)))
     try_out("mask", query, key, value, mask="causal" if rank else None)
     try_out("dropout", query, key, value, dropout=0.1 * rank)
+    try_out("seed", query, key, value, dropout=0.1, seed=rank)
     try_out("keyword", query, key, value, exhange="ring")
     try_out("exchange", query, key, value, exchange="rings")
     try_out("order", query, key, value, order="spiral")
@@ -312,6 +313,7 @@ def test_what_cannot_be_used_is_refused_on_every_rank(found):
         assert "same heads, but have [1, 2]" in told["heads differ"][1]
         assert "`mask` must be equal on all ranks, but ranks [1] have another" in told["mask"][1]
         assert "`dropout` must be equal" in told["dropout"][1]
+        assert "`seed` must be equal" in told["seed"][1]
         assert "`exchange` must be equal" in told["rank's exchange"][1]
         assert "Did you mean 'exchange'" in told["keyword"][1]
         assert "those of ranks [0] do" in told["grad"][1]

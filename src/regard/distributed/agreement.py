@@ -25,7 +25,7 @@ class Told:
         sizes: in the order of `_SIZES`, the dtype by its number; nothing if the arguments can't be used.
         queries, keys: how many it holds.
         needs_gradients: whether an input requires gradients.
-        seed: the given one, or one that is drawn.
+        drawn: a seed, if dropout needs one and none is given.
         digests: of the other arguments: equal ones have equal digests.
     """
 
@@ -33,7 +33,7 @@ class Told:
     queries: int
     keys: int
     needs_gradients: bool
-    seed: int
+    drawn: int
     digests: tuple[int, ...]
 
     @property
@@ -42,7 +42,7 @@ class Told:
         return self.sizes[0] >= 0
 
 
-def tell(peers: Peers, query: Any, key: Any, value: Any, named: Mapping[str, Any], seed: int | None) -> list[Told]:
+def tell(peers: Peers, query: Any, key: Any, value: Any, named: Mapping[str, Any]) -> list[Told]:
     """Tell the other ranks, and learn what each of them has."""
     digests = [zlib.crc32(_described(each).encode()) for each in named.values()]
     sizes, lengths, needs_gradients = [-1] * len(_SIZES), [0, 0], False
@@ -51,9 +51,9 @@ def tell(peers: Peers, query: Any, key: Any, value: Any, named: Mapping[str, Any
         sizes.append(_DTYPES.index(query.dtype))
         lengths = [query.shape[2], key.shape[2]]
         needs_gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
-    drawn = int(torch.randint(2**62, (1,), device="cpu")) if named["dropout"] and seed is None else 0
+    drawn = int(torch.randint(2**62, (1,), device="cpu")) if named["dropout"] and named["seed"] is None else 0
     device = query.device if isinstance(query, Tensor) else torch.device("cpu")
-    numbers = [*sizes, *lengths, int(needs_gradients), seed if type(seed) is int else drawn, *digests]
+    numbers = [*sizes, *lengths, int(needs_gradients), drawn, *digests]
     count = len(_SIZES)
     return [
         Told(

@@ -141,15 +141,15 @@ def _call(
     Raises:
         ArgumentError: an argument can't be used, or ranks have different ones.
     """
-    named = {**parts, "order": order, "exchange": exchange, "engine": engine, "dropout": dropout}
-    told = tell(peers, query, key, value, named, seed)
+    named = {**parts, "order": order, "exchange": exchange, "engine": engine, "dropout": dropout, "seed": seed}
+    told = tell(peers, query, key, value, named)
     if not told[peers.rank].usable:
         # As one process would refuse them.
         Request.of(query, key, value, **parts, dropout=dropout, seed=0)
     check_alike(told, list(named))
     queries = Layout.of([each.queries for each in told], order, "query")
     keys = Layout.of([each.keys for each in told], order, "key")
-    seed = told[0].seed if seed is None else seed
+    seed = told[0].drawn if seed is None else seed
     # Nothing of these is read but their shapes, which are those of the whole sequence.
     whole = [
         tensor[:, :, :1].detach().new_zeros(1).expand(*tensor.shape[:2], layout.length, tensor.shape[3])
