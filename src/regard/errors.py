@@ -7,6 +7,7 @@ RegardError
 ├── DataError           a data file that can't be used; names the file and the line
 ├── ModelError          a saved model that can't be used; names the folder
 ├── DivergedError       training whose loss isn't finite any more
+├── LostRankError       a process of a group that was waited for has ended
 └── MissingExtraError   an optional library that isn't installed; names the extra (also an ImportError)
 
 Warnings that a prediction may be wrong:
@@ -35,6 +36,7 @@ __all__ = [
     "GuessedColumns",
     "GuessedEncoding",
     "LongerThanTrained",
+    "LostRankError",
     "MissingExtraError",
     "ModelError",
     "OutOfDistribution",
@@ -236,6 +238,10 @@ class DivergedError(RegardError):
 
     def __reduce__(self) -> Any:
         return DivergedError, (self.reason, self._step)
+
+
+class LostRankError(RegardError):
+    """A process of a group was waited for, and has ended."""
 
 
 class MissingExtraError(RegardError, ImportError):

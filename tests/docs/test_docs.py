@@ -1,5 +1,6 @@
 """The documents run: every Python block, and every generated block says what the project says."""
 
+import difflib
 import re
 import shlex
 import tomllib
@@ -64,7 +65,9 @@ def test_python_blocks_run(path, generate):
 def test_generated_blocks_are_fresh(path, generate):
     text = path.read_text(encoding="utf-8")
     new = generate.generated(text, path)
-    assert generate.same(text, new), f"{path.name} is stale: run `make docs`"
+    # Told by lines: which differ is all that a log of CI can show of it.
+    lines = "\n".join(difflib.unified_diff(text.splitlines(), new.splitlines(), "there", "generated", lineterm="", n=1))
+    assert generate.same(text, new), f"{path.name} is stale: run `make docs`\n{lines}"
 
 
 def test_pictures_are_fresh(generate):

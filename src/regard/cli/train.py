@@ -105,12 +105,22 @@ class TrainOptions(NamedTuple):
     device: Annotated[str, typer.Option(help="cpu, gpu, or auto: a GPU if there is one.")] = "auto"
     threads: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_PROCESSES, help="Number of CPU threads.")] = 1
     devices: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MOST_PROCESSES,
+            help="Number of CPU processes that share each batch. On several machines torchrun starts them.  "
+            "[default: --context-parallel]",
+        ),
+    ] = None
+    context_parallel: Annotated[
         int,
         typer.Option(
             metavar="N",
             min=1,
             max=MOST_PROCESSES,
-            help="Number of CPU processes that share each batch. On several machines torchrun starts them.",
+            help="Number of these that share each sequence, where one is too long for a process's memory.",
         ),
     ] = 1
     matmul: Annotated[

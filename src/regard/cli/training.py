@@ -108,6 +108,7 @@ def train_and_save(task: Task, options: TrainOptions) -> Page | None:
             device=options.device,
             threads=options.threads,
             devices=options.devices,
+            context_parallel=options.context_parallel,
             matmul=None if options.matmul is None else options.matmul.value,
         )
     # The suggested commands would fail at the lines that were skipped here.

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, RegardError, is_out_of_memory
+from regard.errors import ArgumentError, LostRankError, is_out_of_memory
 
 __all__ = ["Peers", "Transfer"]
 
@@ -121,7 +121,7 @@ def _lost(peers: Peers) -> Iterator[None]:
     except RuntimeError as error:
         if is_out_of_memory(error):
             raise
-        raise RegardError(
+        raise LostRankError(
             f"Rank {peers.rank} of {peers.size} waited for another rank in vain: it has ended, or isn't in the same "
             "call. Its own messages may say why; every rank must call attend, and backward, equally often."
         ) from error

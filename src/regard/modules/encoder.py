@@ -1,6 +1,7 @@
 """The encoder: layers of self-attention and a feed-forward network, each with a residual connection."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from jaxtyping import Float
@@ -8,9 +9,10 @@ from torch import Tensor, nn
 
 from regard.attention import INPUT_POSITIONS, POSITIONS
 from regard.attention.positional_encodings import PositionalEncoding
-from regard.errors import UnknownNameError
+from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.attention import MultiHeadAttention
 from regard.modules.dropout import Dropout
+from regard.modules.slices import by_slices
 
 __all__ = ["Encoder", "EncoderLayer", "resolve_position"]
 
@@ -95,6 +97,10 @@ class Encoder(nn.Module):
             inside each layer's attention ("relative", "rotary", ...), in which case each layer gets its own, as it does
             from a `PerLayer`. A module or part is used as it is. None: the vectors are a set without order.
 
+    Raises:
+        ArgumentError: a `mesh` in `parts`, whose processes pass slices, and a position that is added to the inputs and
+            would count from the beginning of each slice.
+
     Source: Vaswani et al. 2017 (arXiv 1706.03762), figure 1, left; the notes, 001: fully connected layers and
         self-attention alternate.
 
@@ -123,6 +129,13 @@ class Encoder(nn.Module):
     ):
         super().__init__()
         self.position, inside = resolve_position(position, width)
+        if self.position is not None and parts.get("mesh") is not None:
+            raise ArgumentError(
+                f"`position` must act inside attention where there is a `mesh`, as its processes pass slices of a "
+                f"sequence, in which {type(self.position).__name__} would count from 0. Use 'rotary' or 'relative', or "
+                "pass whole sequences: `with encoder.sharing(mesh)`."
+            )
+        self._shared_by: Any = None
         self.layers = nn.ModuleList(
             self._layer(
                 number,
@@ -148,6 +161,45 @@ class Encoder(nn.Module):
         """The contextual vectors. `mask`, such as `Lengths(lengths)`, and `bias` go to every layer's attention."""
         if self.position is not None:
             vectors = self.position(vectors)
-        for layer in self.layers:
-            vectors = layer(vectors, mask=mask, bias=bias)
-        return self.norm(vectors)
+
+        def layers(vectors: Tensor) -> Tensor:
+            for layer in self.layers:
+                vectors = layer(vectors, mask=mask, bias=bias)
+            return self.norm(vectors)
+
+        return by_slices(self._shared_by, layers, vectors)
+
+    @property
+    def shared_by(self) -> Any:
+        """The processes that share each sequence inside `sharing`, or None."""
+        return self._shared_by
+
+    @contextmanager
+    def sharing(self, mesh: Any) -> Iterator[None]:
+        """Let several processes share each sequence inside the block, each of which computes the layers for its slice.
+
+        Every process passes the same whole sequences, and gets the whole output. The gradients of the parameters are
+        those of one process if all processes compute the same loss of it and their gradients are averaged, as
+        `DistributedDataParallel` does.
+
+        Args:
+            mesh: a device mesh with one dimension or a process group.
+
+        Raises:
+            ArgumentError: attention is approximated, which needs the whole sequence in one process.
+        """
+        attentions = [each for each in self.modules() if isinstance(each, MultiHeadAttention)]
+        if any(each.approximation is not None for each in attentions):
+            raise ArgumentError(
+                "`mesh` must be None where there is an `approximation`, which needs the whole sequence in one process."
+            )
+        before = self._shared_by, [each.mesh for each in attentions]
+        self._shared_by = mesh
+        for each in attentions:
+            each.mesh = mesh
+        try:
+            yield
+        finally:
+            self._shared_by, meshes = before
+            for each, own in zip(attentions, meshes, strict=True):
+                each.mesh = own

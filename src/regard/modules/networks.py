@@ -29,12 +29,14 @@ from torch import Tensor, nn
 
 from regard.attention.masks import as_mask
 from regard.attention.validation import check_count
+from regard.distributed import with_neighbours
 from regard.errors import ArgumentError, UnknownNameError
 from regard.modules.encoder import Encoder
 from regard.modules.graph_attention import GraphAttentionEncoder
 from regard.modules.mixers import ConvolutionMixer, MixerLayer, MixerSublayer, RecurrentMixer
 from regard.modules.padding import checked_vectors, padding_mask, zero_padding
 from regard.modules.projections import Projections
+from regard.modules.slices import by_slices
 
 __all__ = [
     "NETWORKS",
@@ -359,9 +361,21 @@ class ConvolutionAndAttentionNetwork(AttentionNetwork):
         allowed = self._allowed(vectors, lengths, mask)
         if self.encoder.position is not None:
             vectors = self.encoder.position(vectors)
-        for convolution, layer in zip(self.convolutions, self.encoder.layers, strict=True):
-            vectors = layer(convolution(vectors, lengths), mask=allowed, bias=bias)
-        return vectors
+
+        def layers(vectors: Tensor) -> Tensor:
+            for convolution, layer in zip(self.convolutions, self.encoder.layers, strict=True):
+                vectors = layer(self._convolved(convolution, vectors, lengths), mask=allowed, bias=bias)
+            return vectors
+
+        return by_slices(self.encoder.shared_by, layers, vectors)
+
+    def _convolved(self, convolution: nn.Module, vectors: Tensor, lengths: Tensor) -> Tensor:
+        """What a convolution makes of the sequences, or of this process's slice of them."""
+        mesh = self.encoder.shared_by
+        if mesh is None:
+            return convolution(vectors, lengths)
+        seen, place, first = with_neighbours(vectors, *convolution.mixer.reach, dim=1, group=mesh)
+        return convolution(seen, (lengths - first).clamp(0, seen.shape[1]))[:, place]
 
 
 class GraphAttentionNetwork(AttentionNetwork):

@@ -92,7 +92,8 @@ class Experiment:
             final: also evaluate on test. The model counts how often that was done.
             baseline: also fit a simple baseline to the same examples (`tasks.baselines`), which takes seconds, evaluate
                 it, and warn if it is better.
-            how: `search`, `progress`, `device`, `threads`, `devices` and `matmul`, as in `regard.train`.
+            how: `search`, `progress`, `device`, `threads`, `devices`, `context_parallel` and `matmul`, as in
+                `regard.train`.
 
         Returns:
             the model with its evaluations. In all of torchrun's processes but the first it has no evaluations, and

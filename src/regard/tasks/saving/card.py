@@ -371,6 +371,7 @@ _TRAINING = (
     ("machine", "machine"),
     ("threads", "threads"),
     ("processes", "devices"),
+    ("processes that share a sequence", "context_parallel"),
     ("precision of float32 products", "matmul"),
     ("chosen", "chosen"),
 )

@@ -26,12 +26,14 @@ class Compute:
         threads: the number of threads of each process.
         devices: the number of processes that share each batch.
         matmul: one of `MATMUL`; None: PyTorch's current setting.
+        context_parallel: the number of processes that share each sequence of a batch.
     """
 
     accelerator: str
     threads: int = 1
     devices: int = 1
     matmul: str | None = None
+    context_parallel: int = 1
 
     @property
     def machine(self) -> str:
@@ -46,10 +48,16 @@ class Compute:
             here: whether all processes are on this machine.
 
         Raises:
-            ArgumentError: more processes than processors, several on a GPU, or an unknown `matmul`.
+            ArgumentError: more processes than processors, several on a GPU, sequences that processes can't share, or an
+                unknown `matmul`.
         """
         if self.matmul is not None and self.matmul not in MATMUL:
             raise UnknownNameError("matmul", self.matmul, MATMUL)
+        if self.devices % self.context_parallel:
+            raise ArgumentError(
+                f"`context_parallel` must divide the number of processes, {self.devices}, but is "
+                f"{self.context_parallel}. Leave `devices` out, or take a multiple."
+            )
         if self.devices == 1:
             return
         if self.accelerator != "cpu":

@@ -26,6 +26,7 @@ from regard.tasks.training.optimizer import set_rate
 from regard.tasks.training.progress import TrainingProgress
 from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
+from regard.tasks.training.sharing import sharing_sequences
 from regard.tasks.training.state import TrainingState, is_over, next_row
 
 __all__ = ["Loop", "Plan", "fit", "work"]
@@ -42,12 +43,21 @@ class Loop:
         recipe: how to train.
         folder: the folder to write to; None: write nothing.
         progress: shows the progress.
+        sharing: the number of processes that share each sequence.
     """
 
     def __init__(
-        self, fabric: Fabric, state: TrainingState, recipe: Recipe, folder: RunFolder | None, progress: TrainingProgress
+        self,
+        fabric: Fabric,
+        state: TrainingState,
+        recipe: Recipe,
+        folder: RunFolder | None,
+        progress: TrainingProgress,
+        sharing: int = 1,
     ):
         self.fabric, self.state, self.recipe, self.folder, self.progress = fabric, state, recipe, folder, progress
+        # Processes that share sequences have the same part of each batch.
+        self.part, self.parts = fabric.global_rank // sharing, fabric.world_size // sharing
         self.objective = state.objective
         self.best: dict[str, Tensor] = {}
         # The same objective, with the gradients of its `loss` averaged over the processes.
@@ -62,8 +72,9 @@ class Loop:
         while is_over(self.recipe, history) is None:
             loss = self.train_epoch(len(history))
             row: dict[str, Any] = {}
-            if self.fabric.is_global_zero:
-                dev, weights = self.evaluate()
+            # With the first, those that share its sequences.
+            dev, weights = self.evaluate() if self.part == 0 else (None, {})
+            if self.fabric.is_global_zero and dev is not None:
                 row = next_row(history, loss, dev, time.monotonic() - started, measure, self.recipe)
                 if row["best_epoch"] == row["epoch"]:
                     self.best = weights
@@ -76,9 +87,9 @@ class Loop:
 
     def train_epoch(self, epoch: int) -> float:
         """Update the weights with every batch of an epoch, counted from 0; return the mean loss."""
-        batches = self.objective.batches(epoch).shard(self.fabric.global_rank, self.fabric.world_size)
+        batches = self.objective.batches(epoch).shard(self.part, self.parts)
         # Dropout is seeded by (seed, epoch), as is the order: a resumed run needs no saved state of the generator.
-        torch.manual_seed(key(self.recipe.seed, epoch, stream=1) + self.fabric.global_rank)
+        torch.manual_seed(key(self.recipe.seed, epoch, stream=1) + self.part)
         loss_sum, items = 0.0, 0
         for index, batch in enumerate(batches):
             set_rate(self.state.optimizer, self.recipe, (epoch + index / len(batches)) / self.recipe.epochs)
@@ -236,11 +247,14 @@ def fit(
             process.join()
             fabric = _make_fabric(plan.compute.accelerator, process, unused=plan.objective.may_leave_out)
             objective = plan.objective.to(fabric.device)
-            loop = Loop(fabric, TrainingState(objective, plan.recipe, plan.checkpoint), plan.recipe, run, progress)
+            count = plan.compute.context_parallel
+            state = TrainingState(objective, plan.recipe, plan.checkpoint)
+            loop = Loop(fabric, state, plan.recipe, run, progress, count)
             if run is not None:
                 # Only now: if something fails before the first batch, the folder can be used again.
                 run.begin()
-            loop.run()
+            with sharing_sequences(objective, process.sharing(count)):
+                loop.run()
     finally:
         progress.stop()
     return loop.state.history, loop.best

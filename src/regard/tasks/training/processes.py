@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 import torch
 
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError, LostRankError, RegardError
 from regard.tasks.training.rank import ProcessRank, leaving_group, meet
 
 __all__ = ["begin", "with_workers"]
@@ -72,7 +72,7 @@ def with_workers(devices: int, work: Callable[..., None], *arguments: Any) -> It
             for rank in range(1, devices):
                 workers.append(_Worker(given, rank, devices))  # noqa: PERF401, as those before must be ended too
             yield ProcessRank(0, devices, join)
-        except RuntimeError:
+        except (RuntimeError, LostRankError):
             # gloo raises a RuntimeError when another process has ended.
             if (reason := _reason(workers)) is not None:
                 raise reason from None
@@ -159,7 +159,11 @@ def _packed(devices: int, *given: Any) -> bytes:
 def _reason(workers: list[_Worker]) -> RegardError | None:
     """The reason of the first failure; a RuntimeError in a worker is usually a consequence of another's end."""
     failures = [failure for worker in workers if (failure := worker.failure(seconds=2.0)) is not None]
-    return min(failures, key=lambda failure: "RuntimeError" in str(failure), default=None)
+    return min(failures, key=_is_consequence, default=None)
+
+
+def _is_consequence(failure: RegardError) -> bool:
+    return isinstance(failure, LostRankError) or "RuntimeError" in str(failure)
 
 
 def begin(given: bytes, rank: int) -> None:

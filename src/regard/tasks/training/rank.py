@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -25,16 +25,29 @@ class ProcessRank:
         rank: the number of this process; 0 is the first.
         devices: the number of processes.
         join: waits until all processes are ready, and joins the group.
+        is_near: whether all processes are on this machine.
     """
 
     rank: int = 0
     devices: int = 1
     join: Callable[[], None] = lambda: None
+    is_near: bool = True
 
     @property
     def is_first(self) -> bool:
         """Whether this process evaluates, writes and shows progress."""
         return self.rank == 0
+
+    def sharing(self, count: int) -> Any:
+        """The group of `count` processes, this one among them, that share each sequence: ranks one after the other.
+
+        All processes must have joined, and must call this; `count` divides their number. None: a `count` of 1.
+        """
+        if count == 1:
+            return None
+        with on_loopback() if self.is_near else nullcontext():
+            own, _ = torch.distributed.new_subgroups(group_size=count, timeout=PATIENCE)
+        return own
 
     def broadcast(self, value: Any) -> Any:
         """Return the value of the first process. All processes must have joined, and must call this.

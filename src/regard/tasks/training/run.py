@@ -1,6 +1,6 @@
 """The folder of a training run: its identity, checkpoints and log, and whether it may be resumed.
 
-run.json            recipe, digest of the data, threads, devices, matmul, versions: the identity of the run
+run.json            recipe, digest of the data, threads, devices, ..., versions: the identity of the run
 log.jsonl           a line of JSON for each epoch
 checkpoints/last/   the whole state after the last epoch
 checkpoints/best/   the weights that did best on the dev examples

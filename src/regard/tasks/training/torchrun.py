@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError, LostRankError, RegardError
 from regard.tasks.training.compute import Compute
 from regard.tasks.training.rank import PATIENCE, ProcessRank, leaving_group, on_loopback
 
@@ -46,6 +46,11 @@ class Launch:
     processes: int
     address: str
     port: int
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the processes meet on this machine's loopback, so that all are on it."""
+        return self.address in ("localhost", "::1") or self.address.startswith("127.")
 
     def compute(self, compute: Compute, device: str) -> Compute:
         """These settings, with torchrun's number of processes.
@@ -119,7 +124,9 @@ def joined(launch: Launch | None) -> Iterator[ProcessRank]:
     with leaving_group():
         try:
             _meet(launch)
-            yield ProcessRank(launch.rank, launch.processes)
+            yield ProcessRank(launch.rank, launch.processes, is_near=launch.is_near)
+        except LostRankError:
+            raise RegardError(_LOST) from None
         except RuntimeError as error:
             if not _is_lost(error):
                 raise
@@ -151,10 +158,9 @@ def _meet(launch: Launch) -> None:
     from torch.distributed import PrefixStore  # pyright: ignore[reportPrivateImportUsage], documented as public
     from torch.distributed.rendezvous import rendezvous
 
-    here = launch.address in ("localhost", "::1") or launch.address.startswith("127.")
     host = f"[{launch.address}]" if ":" in launch.address else launch.address
     where = f"{launch.address}:{launch.port}"
-    with on_loopback() if here else nullcontext():
+    with on_loopback() if launch.is_near else nullcontext():
         try:
             met = rendezvous(f"tcp://{host}:{launch.port}", launch.rank, launch.processes, timeout=_ARRIVAL)
             store = PrefixStore(f"regard/{next(_GROUPS)}", next(met)[0])

@@ -12,11 +12,9 @@ from torch import Tensor
 
 from regard.errors import ArgumentError, DivergedError, ModelError, is_out_of_memory
 from regard.inputs import as_list
-from regard.page.numbers import plural
 from regard.progress import choose_progress
 from regard.tasks.defaults import default_recipe
 from regard.tasks.judging.out_of_distribution import thresholds_of
-from regard.tasks.named_recipes import RECIPES
 from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.saving.folders import folder_name
@@ -24,6 +22,7 @@ from regard.tasks.saving.loading import load
 from regard.tasks.saving.store import encode_json, round_weights
 from regard.tasks.splits import Splits
 from regard.tasks.training.batching import key
+from regard.tasks.training.checks import check_count, check_data, check_examples, check_length, check_recipe
 from regard.tasks.training.choices import Choices, Trial
 from regard.tasks.training.compute import Compute, choose_accelerator
 from regard.tasks.training.context import explained_errors, quiet_fabric
@@ -33,6 +32,7 @@ from regard.tasks.training.processes import with_workers
 from regard.tasks.training.progress import TrainingProgress
 from regard.tasks.training.rank import ProcessRank
 from regard.tasks.training.run import RunFolder
+from regard.tasks.training.sharing import check_sharing
 from regard.tasks.training.state import is_over, read_best, read_last
 from regard.tasks.training.torchrun import check_agreement, is_first, joined, launched
 from regard.version import __version__
@@ -55,7 +55,8 @@ def train(
     progress: str = "auto",
     device: str = "auto",
     threads: int = 1,
-    devices: int = 1,
+    devices: int | None = None,
+    context_parallel: int = 1,
     matmul: str | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -89,6 +90,10 @@ def train(
             is equally good but not identical. The first process evaluates, writes and shows progress. A resumed run
             keeps its number. If torchrun starts the processes, on one machine or several, they share each batch in the
             same way: call `train` with the same arguments in each, and leave `devices` out. Only the first uses `out`.
+            None: `context_parallel`.
+        context_parallel: number of these processes that share each sequence of a batch, for sequences whose layers of
+            attention don't fit into the memory of one: each computes a slice (`regard.distributed`). It divides the
+            number of processes, and a resumed run keeps it.
         matmul: precision of float32 matrix products, as in `torch.set_float32_matmul_precision`: "highest", "high" or
             "medium". On a GPU the last two are TensorFloat-32. On a CPU "medium" is bfloat16 if the processor has
             instructions for it (AMX), else float32 by oneDNN, which may be faster than the default library. None:
@@ -114,13 +119,13 @@ def train(
         >>> [word.label for word in tagger.tag([["I", "saw"]])[0]]
         ['PRON', 'VERB']
     """
-    _check_recipe(recipe)
+    check_recipe(recipe)
     begins = {"base": base, "vectors": vectors, "tune": tune}
     given = next((name for name, value in begins.items() if value is not None), None)
     if recipe is not None and given is not None:
         raise ArgumentError(f"`{given}` must be left out beside `recipe`, whose `input` has it.")
-    _check_data(data)
-    _check_examples(examples)
+    check_data(data)
+    check_examples(examples)
     launch = launched()
     show = TrainingProgress(choose_progress(progress) if is_first() else None)
     if dev is None:
@@ -143,9 +148,12 @@ def train(
     if resume and out is None:
         raise ArgumentError("`resume` needs `out`, the folder of the run to go on with, but `out` is None.")
     # A library that can't start as many threads ends the process.
-    _check_count("threads", threads, most=1024)
-    _check_count("devices", devices)
-    compute = Compute(choose_accelerator(device), threads, devices, matmul)
+    check_count("threads", threads, most=1024)
+    check_count("context_parallel", context_parallel)
+    if devices is None:
+        devices = context_parallel if launch is None else 1
+    check_count("devices", devices)
+    compute = Compute(choose_accelerator(device), threads, devices, matmul, context_parallel)
     if launch is not None:
         compute = launch.compute(compute, device)
     with joined(launch) as process:
@@ -199,7 +207,7 @@ class _Request:
 
     def identity(self, compute: Compute) -> dict[str, Any]:
         """Everything that determines the result, and how its network was chosen."""
-        how = {"threads": compute.threads, "devices": compute.devices, "matmul": compute.matmul}
+        how = {name: getattr(compute, name) for name in ("threads", "devices", "matmul", "context_parallel")}
         found = {} if self.search is None else {"search": self.search}
         return {"recipe": self.recipe.to_json(), "data": self.checked.digests, **how, "versions": _versions(), **found}
 
@@ -234,7 +242,11 @@ def _start(request: _Request, compute: Compute, run: RunFolder | None, *, resume
             f"{request.process.devices}."
         )
     compute = replace(
-        compute, threads=saved.get("threads", compute.threads), devices=devices, matmul=saved.get("matmul")
+        compute,
+        threads=saved.get("threads", compute.threads),
+        devices=devices,
+        matmul=saved.get("matmul"),
+        context_parallel=saved.get("context_parallel", 1),
     )
     if run.finished():
         request.show.note(f"The run in {run.folder} is finished; its model is in {run.model}.")
@@ -265,10 +277,11 @@ def _train(request: _Request, start: _Start, run: RunFolder | None) -> Any:
     with start.compute.in_use(), quiet_fabric():
         torch.manual_seed(key(request.recipe.seed, 0, stream=2))
         objective = _objective(request)
+        check_sharing(objective, start.compute.context_parallel)
         # Before hours of training, since a model that can't be saved would be lost.
         encode_json({"recipe": request.recipe.to_json(), "reader": objective.dataset.encoder.to_json()})
         for name, dataset in (("examples", objective.dataset), ("dev", objective.dev)):
-            _check_length(request.recipe, dataset.longest, name)
+            check_length(request.recipe, dataset.longest, name)
         history, best = _fit(request, start, run, objective)
         if not request.process.is_first:
             return None
@@ -314,7 +327,7 @@ def _objective(request: _Request) -> Objective:
 
 def _trial(request: _Request, compute: Compute) -> Trial:
     """Trains on some of the examples with one process, in silence."""
-    compute = replace(compute, devices=1)
+    compute = replace(compute, devices=1, context_parallel=1)
     compute.check(here=True)
 
     def log_of(recipe: Recipe, train: Sequence[Any], judged: Sequence[Any]) -> list[dict[str, Any]]:
@@ -361,6 +374,7 @@ def _about(request: _Request, start: _Start, objective: Objective, last: Mapping
             "threads": compute.threads,
             "devices": compute.devices,
             "matmul": compute.matmul,
+            **({} if compute.context_parallel == 1 else {"context_parallel": compute.context_parallel}),
             "machine": compute.machine,
             "versions": _versions(),
             **({} if start.search is None else {"search": start.search}),
@@ -370,58 +384,3 @@ def _about(request: _Request, start: _Start, objective: Objective, last: Mapping
 
 def _versions() -> dict[str, str]:
     return {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
-
-
-def _check_examples(examples: Any) -> None:
-    """Raise an error if a recipe is passed as the examples."""
-    if isinstance(examples, Recipe):
-        raise ArgumentError(
-            "`examples` must be examples, but is a Recipe. Give the recipe by its name: "
-            "regard.train(examples, dev, recipe=recipe)."
-        )
-
-
-def _check_recipe(recipe: Any) -> None:
-    """Raise an error if this isn't a recipe, and say how to get one."""
-    if recipe is None or isinstance(recipe, Recipe):
-        return
-    step = ""
-    if isinstance(recipe, str) and recipe in RECIPES:
-        step = f" Take regard.tasks.RECIPES[{recipe!r}]."
-    elif isinstance(recipe, Mapping):
-        step = " Make one by Recipe.from_json."
-    raise ArgumentError(f"`recipe` must be a regard.Recipe, but is {recipe!r:.60}.{step}")
-
-
-def _check_length(recipe: Recipe, longest: int, argument: str) -> None:
-    """Raise an error unless the approximation of a recipe has tables for the longest source, before training begins.
-
-    Args:
-        recipe: the recipe.
-        longest: the number of items of the longest source.
-        argument: the name of the argument that holds the sources.
-    """
-    limit = recipe.architecture.position_limit
-    if limit is not None and longest > limit:
-        raise ArgumentError(
-            f"`max_length` must be at least {longest}, the number of {plural(recipe.input.noun)} of the longest source "
-            f"in `{argument}`, for {recipe.approximation!r}, which learns tables by position, but is {limit}. Make the "
-            "recipe's max_length larger, or use shorter sources."
-        )
-
-
-def _check_data(data: Any) -> None:
-    """Raise an error if this can't be stored in a card."""
-    if not isinstance(data or {}, Mapping):
-        raise ArgumentError(f"`data` must be an object of plain values, for the card, but is {data!r:.60}.")
-    try:
-        encode_json(dict(data or {}))
-    except ArgumentError as error:
-        raise ArgumentError(f"`data` must hold plain values, as JSON does, but: {error}") from error
-
-
-def _check_count(name: str, count: Any, most: int | None = None) -> None:
-    """Raise an error unless a number of threads or processes is an integer from 1 to `most`; None: of at least 1."""
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1 or (most is not None and count > most):
-        wanted = "a whole number, 1 or more" if most is None else f"a whole number from 1 to {most:,}"
-        raise ArgumentError(f"`{name}` must be {wanted}, but is {count!r:.60}.")
