@@ -369,7 +369,7 @@ class ConvolutionAndAttentionNetwork(AttentionNetwork):
 
         return by_slices(self.encoder.shared_by, layers, vectors)
 
-    def _convolved(self, convolution: nn.Module, vectors: Tensor, lengths: Tensor) -> Tensor:
+    def _convolved(self, convolution: Any, vectors: Tensor, lengths: Tensor) -> Tensor:
         """What a convolution makes of the sequences, or of this process's slice of them."""
         mesh = self.encoder.shared_by
         if mesh is None:
