@@ -161,3 +161,14 @@ def test_examples_that_are_no_splits_are_refused():
         ArgumentError, match=r"`splits` must be Splits, but is a list\. Make them .* Splits\(train, dev\)"
     ):
         Experiment(Recipe(), [("good", "yes")])
+
+
+def test_a_predicted_number_has_the_name_of_its_column():
+    pairs = [("a small house", 1.0), ("a big house", 2.0), ("a house", 1.5)]
+    recipe = Recipe(task="classifier", input="words", width=8, heads=2, hidden=8, layers=1, epochs=1)
+    about = {"name": "houses.csv", "columns": {"number": "price, in euros", "text": "advertisement"}}
+    named = Experiment(recipe, Splits(pairs, pairs, about=about)).run(baseline=False, progress="none").model
+    assert named.target.subject == "price, in euros"
+    assert named.target.named("another").subject == "price, in euros"
+    unnamed = Experiment(recipe, Splits(pairs, pairs)).run(baseline=False, progress="none").model
+    assert unnamed.target.subject == ""

@@ -167,6 +167,8 @@ class Experiment:
         if (example := model.task.example(splits.dev)) is not None:
             about["example"] = example
         model.about = about
+        # As the user's table calls it.
+        model.target = model.target.named(str(splits.about.get("columns", {}).get("number", "")))
         return Trained(model, evaluations, splits)
 
 

@@ -583,6 +583,9 @@ class Regression(Target):
     def subject(self) -> str:
         return self.name
 
+    def named(self, name: str) -> "Regression":
+        return self if self.name else replace(self, name=name)
+
     @property
     def outputs(self) -> int:
         return 1

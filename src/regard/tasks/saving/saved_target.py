@@ -22,6 +22,10 @@ class SavedTarget(Saved):
         """The target in a few words."""
         raise NotImplementedError(f"{type(self).__name__} must describe itself")
 
+    def named(self, name: str) -> Self:
+        """The target with a name of what it is, such as the column that held it, where it can have one and has none."""
+        return self
+
     def to_json(self) -> dict[str, Any]:
         """The kind and the fields as a JSON object."""
         return {"kind": self.kind, **super().to_json()}
