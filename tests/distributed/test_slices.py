@@ -16,7 +16,7 @@ from regard.errors import ArgumentError
 from regard.modules import AttentionNetwork, Encoder, PerLayer
 from regard.modules.networks import ConvolutionAndAttentionNetwork, GraphAttentionNetwork
 
-LENGTHS = ([9, 4, 0], [2, 1, 1], [1, 0, 1])  # shorter than the ranks are many, too
+LENGTHS = ([9, 6, 0], [2, 1, 1], [1, 0, 1])  # shorter than the ranks are many, too
 NETWORKS = {
     "attention, sinusoidal": lambda: AttentionNetwork(8, 2, hidden=12, heads=2, position="sinusoidal"),
     "attention, relative, window": lambda: AttentionNetwork(
