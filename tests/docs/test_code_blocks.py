@@ -34,14 +34,16 @@ def unreadable(language: str, code: str) -> list[str]:
 def left_over(command: str) -> list[str]:
     """The words of a command of regard that are neither its options nor its arguments: a note without `#`, say."""
     _, name, *words = shlex.split(command, comments=True)
-    group = typer.main.get_command(app)
+    group, context = typer.main.get_command(app), None
     while hasattr(group, "commands"):
+        # Below the settings of the whole program, such as -h: a command keeps the --help of its first context.
+        context = group.context_class(group, parent=context, resilient_parsing=True, **group.context_settings)
         if name.startswith("-"):
             return []
         group = group.commands[name]
         if hasattr(group, "commands"):
             name, *words = words
-    context = group.context_class(group, info_name=name, resilient_parsing=True)
+    context = group.context_class(group, parent=context, info_name=name, resilient_parsing=True)
     _, left, _ = group.make_parser(context).parse_args(words)
     return left
 
