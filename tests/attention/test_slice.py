@@ -15,6 +15,7 @@ from regard.attention.masks import Reach, Slice, as_mask, slice_of
 from regard.attention.parts import declares
 from regard.attention.request import Request
 from regard.attention.sizes import Origin, Sizes
+from regard.errors import ArgumentError
 
 ROWS, COLUMNS = (0, 1, 6, 11), (0, 7, 8, 17)
 
@@ -58,6 +59,37 @@ def test_slices_merge_to_the_whole(case):
         for engine in ("auto", "dense"):
             found = pieces(request, slice(start, stop), engine)
             torch.testing.assert_close(found, expected[:, :, start:stop])
+
+
+@pytest.mark.parametrize("case", rotation(126, ["cross"]), ids=str)
+def test_some_queries_have_the_weights_of_the_whole(case):
+    """Two slices of the queries together, with all keys or only some: no engine takes the gap for contiguous rows."""
+    arguments = case.make()
+    query, key, value, parts = arguments.query, arguments.key, arguments.value, dict(arguments.parts)
+    mask, queries, keys = as_mask(parts.pop("mask")), query.shape[2], key.shape[2]
+    weights = weigh(query, key, mask=mask, **parts)
+    output = attend(query, key, value, mask=mask, **parts, engine="dense")
+    for slices in ([slice(1, 4), slice(7, 11)], [slice(0, 2), slice(2, 5)], [slice(3, 3)]):
+        rows = torch.cat([torch.arange(each.start, each.stop) for each in slices])
+        own = query[:, :, rows]
+        cut = Slice(mask, Origin.of_slices(slices, queries, keys))
+        torch.testing.assert_close(weigh(own, key, mask=cut, **parts), weights[:, :, rows])
+        for engine in ("auto", "blocked"):
+            found = attend(own, key, value, mask=cut, **parts, engine=engine)
+            torch.testing.assert_close(found, output[:, :, rows])
+
+
+def test_a_slice_beyond_the_whole_is_refused():
+    x = numbers(1, 1, 4, 3, seed=0, grad=False)
+    for origin, wrong in (
+        (Origin(5, 0, 0, 8, 8), "queries as there are, but the last one of these would be number 8 of 8"),
+        (Origin(0, 0, 0, 8, 8, ((2, 5),)), "queries as there are, but the last one of these would be number 8 of 8"),
+        (Origin(0, 6, 0, 8, 8), "keys as there are, but the last one of these would be number 9 of 8"),
+    ):
+        with pytest.raises(ArgumentError, match=wrong):
+            weigh(x, x, mask=Slice(Causal(), origin))
+    with pytest.raises(ArgumentError, match="ids"):
+        weigh(x, x, mask=Slice(Documents([0, 0]), Origin(0, 0, 0, 8, 8)))
 
 
 @pytest.mark.parametrize("mask", MASK_EXAMPLES)
