@@ -8,10 +8,23 @@ import torch
 from torch import Tensor
 
 from attention.cases import HEADS, MASK_EXAMPLES, SIZES, numbers, rotation
-from regard.attention import Alibi, Bias, Causal, Dense, Documents, Lengths, NoSelf, Rotary, Window, attend, weigh
+from regard.attention import (
+    Alibi,
+    Bias,
+    Causal,
+    Dense,
+    Documents,
+    Lengths,
+    NoSelf,
+    Rotary,
+    Window,
+    attend,
+    summarise,
+    weigh,
+)
 from regard.attention.attend import run
 from regard.attention.engines import fused
-from regard.attention.masks import Reach, Slice, as_mask, slice_of
+from regard.attention.masks import KeyRange, Reach, Slice, as_mask, slice_of
 from regard.attention.parts import declares
 from regard.attention.request import Request
 from regard.attention.sizes import Origin, Sizes
@@ -77,6 +90,28 @@ def test_some_queries_have_the_weights_of_the_whole(case):
         for engine in ("auto", "blocked"):
             found = attend(own, key, value, mask=cut, **parts, engine=engine)
             torch.testing.assert_close(found, output[:, :, rows])
+
+
+@pytest.mark.parametrize("mask", MASK_EXAMPLES)
+def test_some_queries_have_the_statistics_of_the_whole(mask):
+    """Keys have their numbers among those that are given; distances are those of the whole."""
+    size = SIZES["cross"]
+    made = as_mask(MASK_EXAMPLES[mask](size))
+    query, key = (numbers(3, HEADS, length, 5, seed=length, grad=False) for length in (size.queries, size.keys))
+    slices = [slice(2, 5), slice(6, size.queries)]
+    rows = torch.cat([torch.arange(each.start, each.stop) for each in slices])
+    # Hidden from all, the first two keys may be left out of the slice.
+    made = made & KeyRange(torch.tensor([2]), torch.tensor([size.keys]))
+    whole, weights = summarise(query, key, mask=made, top=3), weigh(query, key, mask=made)[:, :, rows]
+    cut = Slice(made, Origin.of_slices(slices, size.queries, size.keys, first_key=2))
+    for engine in ("auto", "blocked"):
+        found = summarise(query[:, :, rows], key[:, :, 2:], mask=cut, top=3, rows=[0, 1], engine=engine)
+        for name in ("top_weight", "entropy", "distance", "zeros"):
+            torch.testing.assert_close(getattr(found, name), getattr(whole, name)[:, :, rows])
+        index = torch.where(found.top_index < 0, -1, found.top_index + 2)
+        assert torch.equal(index, whole.top_index[:, :, rows])
+        torch.testing.assert_close(found.received, weights.sum(2)[..., 2:])
+        torch.testing.assert_close(found.rows, weights[:, :, :2, 2:])
 
 
 def test_a_slice_beyond_the_whole_is_refused():
