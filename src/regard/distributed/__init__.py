@@ -1,11 +1,13 @@
 """One sequence over several processes: attention whose queries and keys are divided among them.
 
 Each process holds a part of the sequence. `attend` computes what one process with all of it would, to rounding, for any
-parts; a mask decides what is sent. `shard` divides a tensor, and `unshard` puts it together.
+parts; a mask decides what is sent. `summarise` and `weigh` are those of the weights. `shard` divides a tensor, and
+`unshard` puts it together.
 """
 
 from regard.distributed.attend import attend, plan
 from regard.distributed.layout import ORDERS, shard, unshard
 from regard.distributed.plan import EXCHANGES, SharedPlan
+from regard.distributed.summarise import summarise, weigh
 
-__all__ = ["EXCHANGES", "ORDERS", "SharedPlan", "attend", "plan", "shard", "unshard"]
+__all__ = ["EXCHANGES", "ORDERS", "SharedPlan", "attend", "plan", "shard", "summarise", "unshard", "weigh"]
