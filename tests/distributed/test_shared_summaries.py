@@ -64,7 +64,7 @@ def every_gap(rank: int, ranks: int, every: list[tuple[Case, str]]) -> list[dict
 
 @pytest.mark.parametrize(
     ("ranks", "step"),
-    [(2, 5), (4, 9), pytest.param(2, 1, marks=pytest.mark.slow), pytest.param(4, 1, marks=pytest.mark.slow)],
+    [(2, 9), (4, 23), pytest.param(2, 1, marks=pytest.mark.slow), pytest.param(4, 1, marks=pytest.mark.slow)],
 )
 def test_ranks_have_the_statistics_of_one_process(ranks, step):
     every = pairwise_with(CUTS)[::step]

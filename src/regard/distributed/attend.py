@@ -3,10 +3,12 @@
 from typing import Any
 
 from torch import Tensor
+from torch.nn import Parameter
+from torch.overrides import handle_torch_function, has_torch_function
 
 from regard.attention import attend as attend_alone
 from regard.attention.keywords import NoSuch, refuse_keywords
-from regard.attention.pytorch_internals import disable_dynamo
+from regard.attention.pytorch_internals import disable_dynamo, sees_calls
 from regard.distributed.dtensors import attend_dtensors, is_dtensor
 from regard.distributed.peers import Peers
 from regard.distributed.plan import SharedPlan, choose, plan_of
@@ -78,6 +80,12 @@ def attend(
     """
     if unknown:
         refuse_keywords(attend, unknown)
+    if type(query) in (Tensor, Parameter) and has_torch_function((query,)) and sees_calls():
+        # A mode is active, such as that of `regard.watch`: it sees the call, as it sees those of PyTorch's functions.
+        given: dict[str, Any] = {"group": group, "order": order, "exchange": exchange, "score": score}
+        given |= {"weights": weights, "mask": mask, "position": position}
+        given |= {"dropout": dropout, "seed": seed, "engine": engine}
+        return handle_torch_function(attend, (query,), query, key, value, **given)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
     rest: dict[str, Any] = {"dropout": dropout, "seed": seed, "engine": engine}
     if is_dtensor(query) or is_dtensor(key) or is_dtensor(value):

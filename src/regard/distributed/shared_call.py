@@ -26,6 +26,7 @@ def shared_call(
     named: Mapping[str, Any],
     *,
     check: Callable[[], Any] | None = None,
+    recorded: bool = False,
 ) -> Call:
     """The call that all ranks share. Every rank must ask for it.
 
@@ -33,10 +34,11 @@ def shared_call(
         function: what is called.
         named: the four parts, `order`, and what else must be equal on all ranks, by name.
         check: raises ArgumentError if an argument of this rank can't be used that may differ between ranks.
+        recorded: whether it is the round before a call in which ranks gather what a record of that call holds.
 
     Raises:
         ArgumentError: an argument can't be used, or ranks have different ones.
-        RegardError: those of another rank can't be used.
+        RegardError: those of another rank can't be used, or it doesn't record the call.
     """
     refused = None
     try:
@@ -44,7 +46,7 @@ def shared_call(
             check()
     except ArgumentError as error:
         refused = error
-    told = tell(peers, function, query, key if refused is None else None, value, named)
+    told = tell(peers, function, query, key if refused is None else None, value, named, recorded=recorded)
     if refused is not None:
         raise refused
     parts, dropout = {name: named[name] for name in _PARTS}, named.get("dropout", 0.0)

@@ -2,11 +2,12 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.attention.masks.mask import Causal, Dense, Mask, allows, spans_of
+from regard.attention.masks.mask import Causal, Dense, Mask, allows, as_mask, spans_of
 from regard.attention.pairs.intervals import Interval
 from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, ItemLengths, Origin, Sizes
@@ -19,7 +20,8 @@ __all__ = ["Reach", "Slice", "slice_of"]
 class Slice(Mask):
     """The pairs of some queries with contiguous keys of a larger request, numbered as they are there.
 
-    Position schemes and dropout see these numbers too, so that a request can be computed slice by slice.
+    Position schemes and dropout see these numbers too, so that a request can be computed slice by slice. A mask that is
+    combined with it by & or | has those numbers, too: the result is a slice of both.
 
     Args:
         mask: that of the whole.
@@ -36,6 +38,30 @@ class Slice(Mask):
 
     mask: Mask
     origin: Origin  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __and__(self, other: Any) -> "Slice":
+        return dataclasses.replace(self, mask=self.mask & self._of_whole(other))
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> "Slice":
+        return dataclasses.replace(self, mask=self.mask | self._of_whole(other))
+
+    __ror__ = __or__
+
+    def __invert__(self) -> "Slice":
+        return dataclasses.replace(self, mask=~self.mask)
+
+    def _of_whole(self, other: Any) -> Mask:
+        other = as_mask(other)
+        if not isinstance(other, Slice):
+            return other
+        if other.origin != self.origin:
+            raise ArgumentError(
+                f"`mask` must not combine slices of different places, but combines {self.origin} and {other.origin}. "
+                "Combine the masks of the whole, and make a Slice of the result."
+            )
+        return other.mask
 
     def allows(self, at: Index) -> Tensor:
         return allows(self.mask, dataclasses.replace(at, head=at.whole_head, first_head=0))
