@@ -91,11 +91,14 @@ class SeenLayer:
         return {"score": self.score, "weights": self.normaliser, "mask": self.mask, "position": self.position}
 
     @property
+    def is_part(self) -> bool:
+        """Whether it has the queries of one of several processes that shared the call; see `Seen.unshard`."""
+        return as_mask(self.mask).origin is not None
+
+    @property
     def query_numbers(self) -> Tensor:
-        """The numbers of its queries, from 0, (query,). Of a call that processes share, each one's record has its own
-        queries, with the numbers that they have in the whole sequence.
-        """
-        rows, origin = torch.arange(self.query.shape[2]), as_mask(self.mask).origin
+        """The numbers that its queries have in the whole sequence, from 0, (query,)."""
+        rows, origin = torch.arange(self.query.shape[2], device="cpu"), as_mask(self.mask).origin
         return rows if origin is None else origin.numbers(rows)
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.distributed import attend
-from regard.distributed.standalone import standalone
+from regard.distributed.standalone import Standalone, standalone
 from regard.inspection.capture.call import AttentionCall
 
 __all__ = ["FUNCTION", "read"]
@@ -31,5 +31,15 @@ def read(
         dropout,
         returned=lambda outputs: outputs.to(query.dtype),
         outputs=lambda given, rows: given[:, :, rows],
-        notes=[] if call.ranks == 1 else [f"It has the queries of rank {call.rank} of {call.ranks}, and all keys."],
+        notes=[] if call.ranks == 1 else [_note(call, query.shape[2])],
+    )
+
+
+def _note(call: Standalone, queries: int) -> str:
+    """Which queries a record has, as a sentence."""
+    origin = call.mask.origin
+    ranges = [f"{each.start} to {each.stop - 1}" for each in origin.slices(slice(0, queries))] if queries else ["none"]
+    return (
+        f"Of {origin.queries} queries, counted from 0, it has {' and '.join(ranges)}, those of rank {call.rank} of "
+        f"{call.ranks}, and all keys."
     )
