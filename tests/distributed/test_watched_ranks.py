@@ -189,7 +189,7 @@ def stored(rank: int, mesh: Any) -> list[Any]:
         seen.save(Path(folder) / "seen.safetensors")
         again = Seen.load(Path(folder) / "seen.safetensors")
     record = record_of(again)
-    words = tuple(["I", "saw", "a", "saw", "that", "saw", "a", "saw", "."])
+    words = ("I", "saw", "a", "saw", "that", "saw", "a", "saw", ".")
     named = Record(
         words,
         queries=tuple(words[number] for number in seen[0].query_numbers),
