@@ -114,6 +114,26 @@ def test_some_queries_have_the_statistics_of_the_whole(mask):
         torch.testing.assert_close(found.rows, weights[:, :, :2, 2:])
 
 
+def test_what_is_combined_with_a_slice_has_the_numbers_of_the_whole():
+    x = numbers(1, 1, 8, 3, seed=0, grad=False)
+    slices = [slice(1, 3), slice(6, 8)]
+    rows = torch.cat([torch.arange(each.start, each.stop) for each in slices])
+    cut = Slice(Causal(), Origin.of_slices(slices, 8, 8))
+    other = Lengths([7]) & as_mask(lambda batch, head, query, key: key != query - 1)
+    for found, whole in (
+        (cut & other, Causal() & other),
+        (other & cut, Causal() & other),
+        (cut | other, Causal() | other),
+        (other | cut, Causal() | other),
+        (~cut, ~Causal()),
+        (cut & Slice(other, cut.origin), Causal() & other),
+    ):
+        weights = weigh(x[:, :, rows], x, mask=found)
+        torch.testing.assert_close(weights, weigh(x, x, mask=whole)[:, :, rows])
+    with pytest.raises(ArgumentError, match="slices of different places"):
+        _ = cut & Slice(Causal(), Origin(0, 0, 0, 8, 8))
+
+
 def test_a_slice_beyond_the_whole_is_refused():
     x = numbers(1, 1, 4, 3, seed=0, grad=False)
     for origin, wrong in (

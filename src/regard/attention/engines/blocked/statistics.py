@@ -100,6 +100,7 @@ class Totals:
         self.rows = None if selected is None else like.new_zeros(groups, len(selected), keys)
         self.seeing = like.new_zeros(groups, cells.queries, dtype=torch.long)
         self._selected = selected
+        self._sees = like.new_zeros(groups, queries, dtype=torch.bool)
 
     def add(
         self, tile: Tile, at: Index, allowed: Tensor | None, weights: Tensor, passes: Callable[..., TileSummary]
@@ -123,6 +124,7 @@ class Totals:
         self.entropy[here] = found.entropy
         self.distance[here] = found.distance
         self.zeros[here] = found.zeros / found.seen.clamp(min=1)
+        self._sees[here] = found.seen > 0
         self.received[tile.groups, tile.keys if isinstance(tile.keys, slice) else numbers] += found.received
         self._pool(tile, found)
         if self.rows is not None and self._selected is not None:
@@ -147,10 +149,15 @@ class Totals:
             if start >= stop:
                 break
             part = slice(start - tile.rows.start, stop - tile.rows.start)
-            self.seeing[tile.groups, cell] += (found.seen[:, part] > 0).sum(1)
             self.pooled[tile.groups, cell] += found.sums[:, part].sum(1)
             most = self.pooled_max[tile.groups, cell]
             torch.maximum(most, found.most[:, part].amax(1), out=most)
+
+    def count_seeing(self) -> None:
+        """Count the queries of each cell that may attend to anything, once all tiles are added."""
+        before = torch.nn.functional.pad(self._sees.cumsum(1), (1, 0))
+        cells, first, last = torch.tensor(self.cells.rows, device=before.device, dtype=torch.long).view(-1, 3).unbind(1)
+        self.seeing.index_add_(1, cells, before[:, last] - before[:, first])
 
 
 def totals_of(
@@ -173,6 +180,7 @@ def totals_of(
     totals = Totals(request, cells, top, selected)
     for tile, at, allowed, held in _weighed(request, compiled_parts):
         totals.add(tile, at, allowed, held, passes)
+    totals.count_seeing()
     return totals
 
 
