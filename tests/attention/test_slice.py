@@ -8,13 +8,27 @@ import torch
 from torch import Tensor
 
 from attention.cases import HEADS, MASK_EXAMPLES, SIZES, numbers, rotation
-from regard.attention import Alibi, Bias, Causal, Dense, Documents, Lengths, NoSelf, Rotary, Window, attend, weigh
+from regard.attention import (
+    Alibi,
+    Bias,
+    Causal,
+    Dense,
+    Documents,
+    Lengths,
+    NoSelf,
+    Rotary,
+    Window,
+    attend,
+    summarise,
+    weigh,
+)
 from regard.attention.attend import run
 from regard.attention.engines import fused
-from regard.attention.masks import Reach, Slice, as_mask, slice_of
+from regard.attention.masks import KeyRange, Reach, Slice, as_mask, slice_of
 from regard.attention.parts import declares
 from regard.attention.request import Request
 from regard.attention.sizes import Origin, Sizes
+from regard.errors import ArgumentError
 
 ROWS, COLUMNS = (0, 1, 6, 11), (0, 7, 8, 17)
 
@@ -58,6 +72,79 @@ def test_slices_merge_to_the_whole(case):
         for engine in ("auto", "dense"):
             found = pieces(request, slice(start, stop), engine)
             torch.testing.assert_close(found, expected[:, :, start:stop])
+
+
+@pytest.mark.parametrize("case", rotation(126, ["cross"]), ids=str)
+def test_some_queries_have_the_weights_of_the_whole(case):
+    """Two slices of the queries together, with all keys or only some: no engine takes the gap for contiguous rows."""
+    arguments = case.make()
+    query, key, value, parts = arguments.query, arguments.key, arguments.value, dict(arguments.parts)
+    mask, queries, keys = as_mask(parts.pop("mask")), query.shape[2], key.shape[2]
+    weights = weigh(query, key, mask=mask, **parts)
+    output = attend(query, key, value, mask=mask, **parts, engine="dense")
+    for slices in ([slice(1, 4), slice(7, 11)], [slice(0, 2), slice(2, 5)], [slice(3, 3)]):
+        rows = torch.cat([torch.arange(each.start, each.stop) for each in slices])
+        own = query[:, :, rows]
+        cut = Slice(mask, Origin.of_slices(slices, queries, keys))
+        torch.testing.assert_close(weigh(own, key, mask=cut, **parts), weights[:, :, rows])
+        for engine in ("auto", "blocked"):
+            found = attend(own, key, value, mask=cut, **parts, engine=engine)
+            torch.testing.assert_close(found, output[:, :, rows])
+
+
+@pytest.mark.parametrize("mask", MASK_EXAMPLES)
+def test_some_queries_have_the_statistics_of_the_whole(mask):
+    """Keys have their numbers among those that are given; distances are those of the whole."""
+    size = SIZES["cross"]
+    made = as_mask(MASK_EXAMPLES[mask](size))
+    query, key = (numbers(3, HEADS, length, 5, seed=length, grad=False) for length in (size.queries, size.keys))
+    slices = [slice(2, 5), slice(6, size.queries)]
+    rows = torch.cat([torch.arange(each.start, each.stop) for each in slices])
+    # Hidden from all, the first two keys may be left out of the slice.
+    made = made & KeyRange(torch.tensor([2]), torch.tensor([size.keys]))
+    whole, weights = summarise(query, key, mask=made, top=3), weigh(query, key, mask=made)[:, :, rows]
+    cut = Slice(made, Origin.of_slices(slices, size.queries, size.keys, first_key=2))
+    for engine in ("auto", "blocked"):
+        found = summarise(query[:, :, rows], key[:, :, 2:], mask=cut, top=3, rows=[0, 1], engine=engine)
+        for name in ("top_weight", "entropy", "distance", "zeros"):
+            torch.testing.assert_close(getattr(found, name), getattr(whole, name)[:, :, rows])
+        index = torch.where(found.top_index < 0, -1, found.top_index + 2)
+        assert torch.equal(index, whole.top_index[:, :, rows])
+        torch.testing.assert_close(found.received, weights.sum(2)[..., 2:])
+        torch.testing.assert_close(found.rows, weights[:, :, :2, 2:])
+
+
+def test_what_is_combined_with_a_slice_has_the_numbers_of_the_whole():
+    x = numbers(1, 1, 8, 3, seed=0, grad=False)
+    slices = [slice(1, 3), slice(6, 8)]
+    rows = torch.cat([torch.arange(each.start, each.stop) for each in slices])
+    cut = Slice(Causal(), Origin.of_slices(slices, 8, 8))
+    other = Lengths([7]) & as_mask(lambda batch, head, query, key: key != query - 1)
+    for found, whole in (
+        (cut & other, Causal() & other),
+        (other & cut, Causal() & other),
+        (cut | other, Causal() | other),
+        (other | cut, Causal() | other),
+        (~cut, ~Causal()),
+        (cut & Slice(other, cut.origin), Causal() & other),
+    ):
+        weights = weigh(x[:, :, rows], x, mask=found)
+        torch.testing.assert_close(weights, weigh(x, x, mask=whole)[:, :, rows])
+    with pytest.raises(ArgumentError, match="slices of different places"):
+        _ = cut & Slice(Causal(), Origin(0, 0, 0, 8, 8))
+
+
+def test_a_slice_beyond_the_whole_is_refused():
+    x = numbers(1, 1, 4, 3, seed=0, grad=False)
+    for origin, wrong in (
+        (Origin(5, 0, 0, 8, 8), "queries as there are, but the last one of these would be number 8 of 8"),
+        (Origin(0, 0, 0, 8, 8, ((2, 5),)), "queries as there are, but the last one of these would be number 8 of 8"),
+        (Origin(0, 6, 0, 8, 8), "keys as there are, but the last one of these would be number 9 of 8"),
+    ):
+        with pytest.raises(ArgumentError, match=wrong):
+            weigh(x, x, mask=Slice(Causal(), origin))
+    with pytest.raises(ArgumentError, match="ids"):
+        weigh(x, x, mask=Slice(Documents([0, 0]), Origin(0, 0, 0, 8, 8)))
 
 
 @pytest.mark.parametrize("mask", MASK_EXAMPLES)

@@ -21,6 +21,7 @@ from attention.comparing import request_of
 from attention.peaks import printed
 from regard.attention import Causal, Edges, Lengths, Window, weigh
 from regard.attention.engines import triton
+from regard.attention.engines.blocked import statistics
 from regard.attention.engines.blocked.summaries import WeightsTile, summarise_tile
 from regard.attention.engines.blocked.tiles import TileSize
 from regard.attention.engines.jit import summaries as compiled
@@ -258,7 +259,7 @@ def test_results_do_not_depend_on_tiles(mask, budget, engine, monkeypatch):
     arguments = {"mask": mask, "engine": engine, "rows": [310, 5], "pool": 13}
     expected = summarise(x, x.flip(2), **arguments)
     for name in ("_ON_CPU", "ON_GPU"):
-        monkeypatch.setattr(module, name, TileSize(budget=budget))
+        monkeypatch.setattr(statistics, name, TileSize(budget=budget))
     found = summarise(x, x.flip(2), **arguments)
     assert_same(found, expected)
     assert torch.equal(found.top_index, expected.top_index)

@@ -421,7 +421,9 @@ def _check_sizes(query: Tensor, key: Tensor, parts: Parts) -> None:
     if fits is not None:
         fits(query.shape[1])
     if parts.position is not _NO_POSITION:
-        parts.position.check(query.shape[1], Sizes(query.shape[0], query.shape[2], key.shape[2]))
+        # The tables of a slice are those of the whole.
+        sizes = Sizes(query.shape[0], query.shape[2], key.shape[2], origin=parts.mask.origin)
+        parts.position.check(query.shape[1], sizes.whole)
 
 
 def _are_alike(query: Tensor, key: Tensor, value: Tensor) -> bool:

@@ -1,9 +1,11 @@
 """The sizes of a request as masks see them, and the indices of its pairs of query and key."""
 
 import dataclasses
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +13,7 @@ from torch import Tensor
 __all__ = ["Index", "ItemLengths", "Origin", "Sizes"]
 
 _CPU = torch.device("cpu")
+_Rows = TypeVar("_Rows", int, Tensor)
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,22 @@ class ItemLengths(NamedTuple):
     keys: Tensor | None = None
 
 
-class Origin(NamedTuple):
+@dataclass(frozen=True)
+class Origin:
     """Where a slice of a request lies in the whole.
 
     Attributes:
         query, key, head: the numbers of its first query, key and head.
         queries, keys: how many the whole has.
+        gaps: if its queries aren't contiguous in the whole: the rows before which some are left out, in ascending
+            order, each with how many.
+
+    Example:
+        >>> origin = Origin.of_slices([slice(2, 4), slice(6, 9)], queries=9, keys=9)
+        >>> origin.gaps, origin.numbers(torch.arange(5))
+        (((2, 2),), tensor([2, 3, 6, 7, 8]))
+        >>> origin.slices(slice(0, 5))
+        [slice(2, 4, None), slice(6, 9, None)]
     """
 
     query: int
@@ -93,6 +106,29 @@ class Origin(NamedTuple):
     head: int
     queries: int
     keys: int
+    gaps: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of_slices(cls, rows: Sequence[slice], queries: int, keys: int, first_key: int = 0) -> "Origin":
+        """The origin of a request whose queries are those of these slices of the whole, in ascending order."""
+        some = [each for each in rows if each.start < each.stop] or list(rows[:1])
+        ends = itertools.accumulate(each.stop - each.start for each in some[:-1])
+        skipped = [after.start - before.stop for before, after in itertools.pairwise(some)]
+        gaps = tuple((row, skip) for row, skip in zip(ends, skipped, strict=True) if skip)
+        return cls(some[0].start, first_key, 0, queries, keys, gaps)
+
+    def numbers(self, rows: _Rows) -> _Rows:
+        """The numbers that these rows have in the whole."""
+        numbers = rows + self.query
+        for row, skipped in self.gaps:
+            numbers = numbers + skipped * (rows >= row)
+        return numbers
+
+    def slices(self, rows: slice) -> list[slice]:
+        """The queries of the whole that these rows are."""
+        cuts = [rows.start, *(row for row, _ in self.gaps if rows.start < row < rows.stop), rows.stop]
+        firsts = [(self.numbers(start), stop - start) for start, stop in itertools.pairwise(cuts)]
+        return [slice(first, first + count) for first, count in firsts]
 
 
 @dataclass(frozen=True)
@@ -147,7 +183,7 @@ class Sizes:
     def positions(self) -> Tensor:
         """Each query's position among the keys, (batch or 1, query), on `device`."""
         shift = self.shift
-        rows = self.rows if self.origin is None else self.rows + self.origin.query
+        rows = self.rows if self.origin is None else self.origin.numbers(self.rows)
         return rows + (shift if isinstance(shift, int) else shift.to(self.device).unsqueeze(1))
 
     @property
@@ -173,6 +209,7 @@ class Sizes:
         self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor, tile: tuple[int, int] | None, origin: Origin
     ) -> Index:
         if tile is not None:
-            tile = tile[0] + origin.query, tile[1] + origin.key
-        found = self.whole.index(batch, head, query + origin.query, key + origin.key, tile=tile)
+            contiguous = len(origin.slices(slice(tile[0], tile[0] + query.numel()))) == 1
+            tile = (origin.numbers(tile[0]), tile[1] + origin.key) if contiguous else None
+        found = self.whole.index(batch, head, origin.numbers(query), key + origin.key, tile=tile)
         return dataclasses.replace(found, first_head=origin.head)

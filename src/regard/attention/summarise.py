@@ -1,8 +1,7 @@
 """`summarise`: statistics of the attention weights, without storing them all."""
 
-import bisect
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,23 +9,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.engines import blocked, jit, triton
-from regard.attention.engines.blocked.reference import tile_weights
-from regard.attention.engines.blocked.summaries import TileSummary, WeightsTile, summarise_tile
-from regard.attention.engines.blocked.tile import take
-from regard.attention.engines.blocked.tiles import ON_CPU, ON_GPU, Tile
+from regard.attention.engines import jit, triton
+from regard.attention.engines.blocked.statistics import Cells, Totals, totals_of
 from regard.attention.keywords import NoSuch, refuse_keywords
-from regard.attention.precision import no_autocast, wide_dtype
+from regard.attention.precision import no_autocast
 from regard.attention.pytorch_internals import in_transform
 from regard.attention.request import Request
-from regard.attention.sizes import Index
 from regard.attention.validation import selected_rows
 from regard.errors import ArgumentError, RefusedError, UnknownNameError
 
-__all__ = ["Summary", "summarise"]
-
-# Tiles hold more numbers than elsewhere, since the keys are read once per tile and only a few numbers per row are kept.
-_ON_CPU = ON_CPU._replace(budget=2**21)
+__all__ = ["Summary", "check_summary", "engine_of", "summarise", "summary_of", "totals_by"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +44,8 @@ class Summary:
             has the position of the last key.
         zeros: the fraction of the allowed keys whose weight is exactly 0.
         rows: all weights of the selected queries, or None if none were selected.
+
+    Of a `Slice` of a larger request, keys have their numbers in `key`, and positions are those of the whole.
     """
 
     top_index: Int[Tensor, "batch head query top"]
@@ -127,14 +121,7 @@ def summarise(
     """
     if unknown:
         refuse_keywords(summarise, unknown)
-    if torch.compiler.is_compiling() or in_transform():
-        raise RefusedError(
-            "`summarise` can't run inside torch.compile, torch.export or a transform of torch.func, because it needs "
-            "the values of tensors. Call it outside, on their results."
-        )
-    for name, count in (("top", top), ("pool", pool)):
-        if count < 1:
-            raise ArgumentError(f"`{name}` must be 1 or more, but is {count!r}.")
+    check_summary(top, pool)
     # Only the weights are needed: values without features cost nothing.
     request = Request.of(
         query,
@@ -148,119 +135,64 @@ def summarise(
         seed=0,
     )
     selected = selected_rows(rows, query.shape[2], query.device)
-    chosen = _chosen(request, engine, top)
+    chosen = engine_of(request, engine, top)
     with torch.no_grad(), no_autocast(query):
         if chosen == "triton":
             return Summary(**triton.summarise(request, top, pool, selected))
-        compiled = chosen == "jit"
-        request = request.expanded
-        totals = _Totals(request, top, pool, selected)
-        passes = _compiled("summaries").summarise_tile if compiled else summarise_tile
-        for tile, at, allowed, held in _weighed(request, compiled=compiled):
-            totals.add(tile, at, allowed, held, passes)
-        return totals.summary()
+        totals = totals_by(chosen, request, Cells.of(pool, query.shape[2], key.shape[2]), top, selected)
+    return summary_of(totals, query.shape[:2])
 
 
-class _Totals:
-    """The statistics of a request, accumulated tile by tile, as (group, ...). A group is one head of one item."""
+def totals_by(engine: str, request: Request, cells: Cells, top: int, selected: Tensor | None) -> Totals:
+    """The statistics of a request, by "jit" or "blocked"."""
+    if engine == "blocked":
+        return totals_of(request, cells, top, selected)
+    # These import Numba.
+    passes = importlib.import_module("regard.attention.engines.jit.summaries").summarise_tile
+    parts = importlib.import_module("regard.attention.engines.jit.compiled_parts")
+    return totals_of(request, cells, top, selected, passes, parts)
 
-    def __init__(self, request: Request, top: int, pool: int, selected: Tensor | None):
-        self.shape = request.query.shape[:2]
-        groups, queries, keys = self.shape.numel(), request.query.shape[2], request.key.shape[2]
-        like = request.query.new_zeros((), dtype=wide_dtype(request.query))
-        self.bounds = _cell_bounds(queries, pool), _cell_bounds(keys, pool)
-        cells = [len(bounds) - 1 for bounds in self.bounds]
-        self.top_index = like.new_full((groups, queries, top), -1, dtype=torch.long)
-        self.top_weight = like.new_zeros(groups, queries, top)
-        self.entropy, self.distance, self.zeros = like.new_zeros(3, groups, queries)
-        self.seen = like.new_zeros(groups, queries, dtype=torch.bool)
-        # Summed over many tiles, float32 would lose precision.
-        self.received = like.new_zeros(groups, keys, dtype=torch.float64)
-        self.pooled, self.pooled_max = like.new_zeros(2, groups, *cells)
-        self.selected = selected
-        self.rows = None if selected is None else like.new_zeros(groups, len(selected), keys)
 
-    def add(self, tile: Tile, at: Index, allowed: Tensor | None, weights: Tensor, passes: Any) -> None:
-        """Add one tile of weights, (group, row, column). `passes`: the implementation of `summarise_tile`."""
-        keys, positions = at.key.flatten(), at.position.squeeze(-1)
-        positions = positions.view(-1, positions.shape[-1])
-        cells, top = self._columns(tile), self.top_index.shape[-1]
-        found: TileSummary = passes(WeightsTile(weights, allowed, tile.unmasked, keys, positions, cells, top))
-        here = tile.groups, tile.rows
-        column = found.top_column
-        self.top_index[here] = torch.where(column < 0, -1, keys[column.clamp(min=0)])
-        self.top_weight[here] = found.top_weight
-        self.entropy[here] = found.entropy
-        self.distance[here] = found.distance
-        self.zeros[here] = found.zeros / found.seen.clamp(min=1)
-        self.seen[here] = found.seen > 0
-        columns = tile.keys if isinstance(tile.keys, slice) else keys
-        self.received[tile.groups, columns] += found.received
-        self._pool(tile, found)
-        if self.rows is not None and self.selected is not None:
-            selected_here = ((self.selected >= tile.rows.start) & (self.selected < tile.rows.stop)).nonzero().squeeze(1)
-            row = self.selected[selected_here] - tile.rows.start
-            self.rows[tile.groups, selected_here.unsqueeze(1), keys] = weights[:, row]
+def summary_of(totals: Totals, shape: torch.Size) -> Summary:
+    """The summary that totals make, for (batch, head) of this shape."""
+    pooled = totals.pooled / totals.seeing.clamp(min=1).unsqueeze(-1)
+    found = (
+        totals.top_index,
+        totals.top_weight,
+        totals.entropy,
+        totals.received.to(pooled.dtype),
+        pooled,
+        totals.pooled_max,
+        totals.distance,
+        totals.zeros,
+    )
+    rows = None if totals.rows is None else totals.rows.unflatten(0, shape)
+    return Summary(*(each.unflatten(0, shape) for each in found), rows=rows)
 
-    def _columns(self, tile: Tile) -> list[int]:
-        """Where each cell of keys starts among the tile's columns, and where the last one ends."""
-        if isinstance(tile.keys, slice):
-            start, stop = tile.keys.start, tile.keys.stop
-            return [min(max(bound, start), stop) - start for bound in self.bounds[1]]
-        return torch.searchsorted(tile.keys, torch.tensor(self.bounds[1], device=tile.keys.device)).tolist()
 
-    def _pool(self, tile: Tile, found: TileSummary) -> None:
-        """Pool the rows' cells over the query cells that the tile's rows belong to."""
-        bounds = self.bounds[0]
-        first, last = bisect.bisect(bounds, tile.rows.start) - 1, bisect.bisect_left(bounds, tile.rows.stop)
-        for cell in range(first, last):
-            start, stop = max(bounds[cell], tile.rows.start), min(bounds[cell + 1], tile.rows.stop)
-            part = slice(start - tile.rows.start, stop - tile.rows.start)
-            self.pooled[tile.groups, cell] += found.sums[:, part].sum(1)
-            most = self.pooled_max[tile.groups, cell]
-            torch.maximum(most, found.most[:, part].amax(1), out=most)
+def check_summary(top: int, pool: int) -> None:
+    """Check that a summary of this size can be computed here.
 
-    def summary(self) -> Summary:
-        """All statistics, as (batch, head, ...)."""
-        cells = torch.tensor(self.bounds[0], device=self.seen.device)
-        before = torch.nn.functional.pad(self.seen.cumsum(1), (1, 0))
-        seeing = before[:, cells[1:]] - before[:, cells[:-1]]
-        self.pooled /= seeing.clamp(min=1).unsqueeze(-1)
-        return Summary(
-            *(
-                tensor.unflatten(0, self.shape)
-                for tensor in (
-                    self.top_index,
-                    self.top_weight,
-                    self.entropy,
-                    self.received.to(self.pooled.dtype),
-                    self.pooled,
-                    self.pooled_max,
-                    self.distance,
-                    self.zeros,
-                )
-            ),
-            rows=None if self.rows is None else self.rows.unflatten(0, self.shape),
+    Raises:
+        ArgumentError: a number is below 1.
+        RefusedError: the call is inside torch.compile or torch.func.
+    """
+    if torch.compiler.is_compiling() or in_transform():
+        raise RefusedError(
+            "`summarise` can't run inside torch.compile, torch.export or a transform of torch.func, because it needs "
+            "the values of tensors. Call it outside, on their results."
         )
+    for name, count in (("top", top), ("pool", pool)):
+        if count < 1:
+            raise ArgumentError(f"`{name}` must be 1 or more, but is {count!r}.")
 
 
-def _weighed(request: Request, *, compiled: bool) -> Iterator[tuple[Tile, Index, Tensor | None, Tensor]]:
-    """The weights and the mask, tile by tile."""
-    size = _ON_CPU if request.query.device.type == "cpu" else ON_GPU
-    if request.safe:
-        compiled_parts = _compiled("compiled_parts") if compiled else None
-        for work in blocked.walk(request, compiled_parts=compiled_parts, size=size):
-            yield work.tile, work.at, work.allowed, work.weights()
-        return
-    for tile, at in blocked.unsafe_tiles(request, size):
-        weights, allowed = tile_weights(
-            request, tile, at, take(request.query, tile, "rows"), take(request.key, tile, "keys"), safe=False
-        )
-        yield tile, at, allowed, weights
+def engine_of(request: Request, engine: str, top: int) -> str:
+    """The engine that is named, or the first that can.
 
-
-def _chosen(request: Request, engine: str, top: int) -> str:
-    """The engine that is named, or the first that can."""
+    Raises:
+        RefusedError, UnknownNameError: the one that is named can't, or there is none of that name.
+    """
     engines = "jit", "triton", "blocked"
     if engine not in ("auto", *engines):
         raise UnknownNameError("engine", engine, ["auto", *engines])
@@ -279,17 +211,6 @@ def _chosen(request: Request, engine: str, top: int) -> str:
             f"`engine` {engine!r} can't do this request: {reason}. Use engine='auto', which takes one that can."
         )
     return engine
-
-
-def _compiled(name: str) -> Any:
-    """A module that imports Numba, imported when it is first needed."""
-    return importlib.import_module(f"regard.attention.engines.jit.{name}")
-
-
-def _cell_bounds(size: int, pool: int) -> list[int]:
-    """Where each of the equal cells starts, and where the last one ends; there are no more cells than items."""
-    cells = min(pool, size)
-    return [cell * size // cells for cell in range(cells + 1)] if cells else [0]
 
 
 def _shape(tensor: Tensor) -> str:

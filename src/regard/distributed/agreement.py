@@ -14,6 +14,7 @@ from regard.errors import ArgumentError, RegardError
 __all__ = ["Told", "check_alike", "tell"]
 
 _SIZES = ("batch size", "heads", "heads of the keys", "features", "features of the keys", "size of the values", "dtype")
+_MOST_NAMED = 16
 _DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
@@ -26,6 +27,8 @@ class Told:
         queries, keys: how many it holds.
         needs_gradients: whether an input requires gradients.
         drawn: a seed, if dropout needs one and none is given.
+        recorded: whether it is about to gather what a record of the call holds, before the call itself.
+        function: a digest of what is called.
         digests: of the other arguments: equal ones have equal digests.
     """
 
@@ -34,6 +37,8 @@ class Told:
     keys: int
     needs_gradients: bool
     drawn: int
+    recorded: bool
+    function: int
     digests: tuple[int, ...]
 
     @property
@@ -42,19 +47,33 @@ class Told:
         return self.sizes[0] >= 0
 
 
-def tell(peers: Peers, query: Any, key: Any, value: Any, named: Mapping[str, Any]) -> list[Told]:
-    """Tell the other ranks, and learn what each of them has."""
+def tell(
+    peers: Peers, function: str, query: Any, key: Any, value: Any, named: Mapping[str, Any], *, recorded: bool = False
+) -> list[Told]:
+    """Tell the other ranks, and learn what each of them has.
+
+    Args:
+        function: what is called.
+        named: the other arguments, equal on all ranks; with a seed if there is dropout.
+        recorded: as in `Told`.
+    """
     digests = [zlib.crc32(_described(each).encode()) for each in named.values()]
+    # As many whatever is called, so that ranks that call different functions learn that.
+    digests += [0] * (_MOST_NAMED - len(digests))
     sizes, lengths, needs_gradients = [-1] * len(_SIZES), [0, 0], False
     if _are_usable(query, key, value):
         sizes = [*query.shape[:2], key.shape[1], query.shape[3], key.shape[3], value.shape[3]]
         sizes.append(_DTYPES.index(query.dtype))
         lengths = [query.shape[2], key.shape[2]]
         needs_gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
-    drawn = int(torch.randint(2**62, (1,), device="cpu")) if named["dropout"] and named["seed"] is None else 0
+    drawn = int(torch.randint(2**62, (1,), device="cpu")) if named.get("dropout") and named["seed"] is None else 0
     device = query.device if isinstance(query, Tensor) else torch.device("cpu")
-    numbers = [*sizes, *lengths, int(needs_gradients), drawn, *digests]
+    numbers = [*sizes, *lengths, int(needs_gradients), drawn, int(recorded), zlib.crc32(function.encode()), *digests]
     count = len(_SIZES)
+    found = peers.tell(numbers, device)
+    # A rank that records the call learns so that this one doesn't, and comes back to make the call itself.
+    while not recorded and any(each[count + 4] for each in found):
+        found = peers.tell(numbers, device)
     return [
         Told(
             tuple(each[:count]),
@@ -62,9 +81,11 @@ def tell(peers: Peers, query: Any, key: Any, value: Any, named: Mapping[str, Any
             each[count + 1],
             bool(each[count + 2]),
             each[count + 3],
-            tuple(each[count + 4 :]),
+            bool(each[count + 4]),
+            each[count + 5],
+            tuple(each[count + 6 :]),
         )
-        for each in peers.tell(numbers, device)
+        for each in found
     ]
 
 
@@ -81,6 +102,15 @@ def check_alike(told: Sequence[Told], names: Sequence[str]) -> None:
     for rank, each in enumerate(told):
         if not each.usable:
             raise RegardError(f"Rank {rank} refused its arguments, so no rank can go on. Its own message says why.")
+    unrecorded = [rank for rank, each in enumerate(told) if not each.recorded]
+    if 0 < len(unrecorded) < len(told):
+        raise RegardError(
+            f"All ranks must watch a call that they share, but ranks {unrecorded} don't. Open the block of watch on "
+            "every rank."
+        )
+    others = [rank for rank, each in enumerate(told) if each.function != told[0].function]
+    if others:
+        raise ArgumentError(f"All ranks must make the same call, but ranks {others} call another function than rank 0.")
     for i, name in enumerate(_SIZES):
         found = [_DTYPES[each.sizes[i]] if name == "dtype" else each.sizes[i] for each in told]
         if len(set(found)) > 1:

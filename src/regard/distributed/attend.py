@@ -3,17 +3,16 @@
 from typing import Any
 
 from torch import Tensor
+from torch.nn import Parameter
+from torch.overrides import handle_torch_function, has_torch_function
 
 from regard.attention import attend as attend_alone
 from regard.attention.keywords import NoSuch, refuse_keywords
-from regard.attention.pytorch_internals import disable_dynamo
-from regard.attention.request import Request
-from regard.distributed.agreement import check_alike, tell
-from regard.distributed.call import Call
+from regard.attention.pytorch_internals import disable_dynamo, sees_calls
 from regard.distributed.dtensors import attend_dtensors, is_dtensor
-from regard.distributed.layout import Layout
 from regard.distributed.peers import Peers
 from regard.distributed.plan import SharedPlan, choose, plan_of
+from regard.distributed.shared_call import shared_call
 
 __all__ = ["attend", "plan"]
 
@@ -81,6 +80,12 @@ def attend(
     """
     if unknown:
         refuse_keywords(attend, unknown)
+    if type(query) in (Tensor, Parameter) and has_torch_function((query,)) and sees_calls():
+        # A mode is active, such as that of `regard.watch`: it sees the call, as it sees those of PyTorch's functions.
+        given: dict[str, Any] = {"group": group, "order": order, "exchange": exchange, "score": score}
+        given |= {"weights": weights, "mask": mask, "position": position}
+        given |= {"dropout": dropout, "seed": seed, "engine": engine}
+        return handle_torch_function(attend, (query,), query, key, value, **given)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
     rest: dict[str, Any] = {"dropout": dropout, "seed": seed, "engine": engine}
     if is_dtensor(query) or is_dtensor(key) or is_dtensor(value):
@@ -88,7 +93,8 @@ def attend(
     peers = Peers(group)
     if peers.size == 1:
         return attend_alone(query, key, value, **parts, **rest)
-    call = _call(peers, query, key, value, parts, order, exchange, **rest)
+    named = {**parts, "order": order, "exchange": exchange, **rest}
+    call = shared_call(peers, "attend", query, key, value, named)
     return choose(call, exchange).attend(call, query, key, value)
 
 
@@ -120,55 +126,6 @@ def plan(
         refuse_keywords(plan, unknown)
     peers = Peers(group)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
-    call = _call(peers, query, key, value, parts, order, exchange, dropout, seed, engine)
+    named = {**parts, "order": order, "exchange": exchange, "dropout": dropout, "seed": seed, "engine": engine}
+    call = shared_call(peers, "plan", query, key, value, named)
     return plan_of(call, exchange)
-
-
-def _call(
-    peers: Peers,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    parts: dict[str, Any],
-    order: str,
-    exchange: str,
-    dropout: float,
-    seed: int | None,
-    engine: str,
-) -> Call:
-    """The call that all ranks share.
-
-    Raises:
-        ArgumentError: an argument can't be used, or ranks have different ones.
-    """
-    named = {**parts, "order": order, "exchange": exchange, "engine": engine, "dropout": dropout, "seed": seed}
-    told = tell(peers, query, key, value, named)
-    if not told[peers.rank].usable:
-        # As one process would refuse them.
-        Request.of(query, key, value, **parts, dropout=dropout, seed=0)
-    check_alike(told, list(named))
-    queries = Layout.of([each.queries for each in told], order, "query")
-    keys = Layout.of([each.keys for each in told], order, "key")
-    seed = told[0].drawn if seed is None else seed
-    # Nothing of these is read but their shapes, which are those of the whole sequence.
-    whole = [
-        tensor[:, :, :1].detach().new_zeros(1).expand(*tensor.shape[:2], layout.length, tensor.shape[3])
-        for tensor, layout in ((query, queries), (key, keys), (value, keys))
-    ]
-    request = Request.of(*whole, **parts, dropout=dropout, seed=seed)
-    return Call(
-        peers=peers,
-        queries=queries,
-        keys=keys,
-        parts=request.parts,
-        batch=query.shape[0],
-        heads=query.shape[1],
-        key_heads=key.shape[1],
-        feature=query.shape[3],
-        value_size=value.shape[3],
-        itemsize=query.element_size(),
-        device=query.device,
-        dropout=request.dropout,
-        seed=seed,
-        engine=engine,
-    )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention.attend import run
 from regard.attention.known import Known, signature
-from regard.attention.masks import Reach, allows, slice_of
+from regard.attention.masks import Reach, Slice, allows, slice_of
 from regard.attention.parts import declares, select
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
@@ -129,6 +129,20 @@ class Call:
         # Parts that are known capture no tensor, so they needn't be tried out.
         form = {"parts": parts} if known else {}
         return Request(query, key, value, parts, self.dropout, self.seed, Known({}, {}, form))
+
+    def own_request(self, query: Tensor, key: Tensor, first_key: int = 0) -> Request:
+        """The request of all queries of this rank with contiguous keys of the whole, without dropout.
+
+        Its mask is a `Slice`, so that everything sees the numbers of the whole. Its values have no features.
+        """
+        origin = self.origin(first_key)
+        parts = dataclasses.replace(self.parts, mask=Slice(self.parts.mask, origin))
+        return Request(query, key, key[..., :0], parts, 0.0, 0)
+
+    def origin(self, first_key: int = 0) -> Origin:
+        """Where this rank's queries lie in the whole, with keys from this one on."""
+        own = self.queries.slices[self.peers.rank]
+        return Origin.of_slices(own, self.queries.length, self.keys.length, first_key)
 
     def parts_of_heads(self, first: int, count: int) -> Parts:
         """The parts for these heads alone, whose parameters are counted from the first."""

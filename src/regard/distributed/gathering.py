@@ -13,7 +13,7 @@ from regard.distributed.peers import Peers
 if TYPE_CHECKING:
     from regard.distributed.layout import Layout
 
-__all__ = ["Wanted", "gathered", "places"]
+__all__ = ["Wanted", "gathered", "places", "returned"]
 
 Wanted = Sequence[Sequence[Sequence[tuple[int, int]]]]
 """Which items rank r wants of rank s: for each slice of s, the first and the one after the last; equal if none."""
@@ -25,6 +25,19 @@ def gathered(peers: Peers, layout: "Layout", wanted: Wanted, tensor: Tensor, bou
     Every rank must call it. Its gradient is the sum over ranks, in their order, and has a gradient itself.
     """
     return _Gather.apply(_Plan(peers, layout, wanted, bounds), tensor)  # pyright: ignore[reportReturnType]
+
+
+def returned(peers: Peers, layout: "Layout", wanted: Wanted, tensor: Tensor, bounds: tuple[int, int]) -> Tensor:
+    """The reverse of `gathered`: numbers of the items from bounds[0] to bounds[1], added up where the items are held.
+
+    Args:
+        tensor: (batch, head, item, ...); what this rank didn't want is left out.
+
+    Returns:
+        The sums over ranks, in their order, of this rank's own items, (batch, head, own item, ...).
+    """
+    plan = _Plan(peers, layout, wanted, bounds)
+    return _Return.apply(plan, layout.counts[peers.rank], tensor)  # pyright: ignore[reportReturnType]
 
 
 def places(layout: "Layout", rank: int, wanted: Sequence[tuple[int, int]]) -> Iterator[tuple[slice, slice]]:

@@ -103,12 +103,15 @@ class Mask:
         """
 
     def __and__(self, other: Any) -> "Mask":
-        return And(self, as_mask(other))
+        other = as_mask(other)
+        # A slice has the mask of the whole, to which this one belongs then.
+        return And(self, other) if other.origin is None else other & self
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> "Mask":
-        return Or(self, as_mask(other))
+        other = as_mask(other)
+        return Or(self, other) if other.origin is None else other | self
 
     __ror__ = __or__
 

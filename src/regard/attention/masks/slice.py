@@ -2,22 +2,26 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 
-from regard.attention.masks.mask import Causal, Dense, Mask, allows, spans_of
+from regard.attention.masks.mask import Causal, Dense, Mask, allows, as_mask, spans_of
 from regard.attention.pairs.intervals import Interval
 from regard.attention.pairs.spans import Spans
 from regard.attention.sizes import Index, ItemLengths, Origin, Sizes
+from regard.errors import ArgumentError
 
 __all__ = ["Reach", "Slice", "slice_of"]
 
 
 @dataclass(frozen=True)
 class Slice(Mask):
-    """The pairs of contiguous queries with contiguous keys of a larger request, numbered as they are there.
+    """The pairs of some queries with contiguous keys of a larger request, numbered as they are there.
 
-    Position schemes and dropout see these numbers too, so that a request can be computed slice by slice.
+    Position schemes and dropout see these numbers too, so that a request can be computed slice by slice. A mask that is
+    combined with it by & or | has those numbers, too: the result is a slice of both.
 
     Args:
         mask: that of the whole.
@@ -35,30 +39,70 @@ class Slice(Mask):
     mask: Mask
     origin: Origin  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    def __and__(self, other: Any) -> "Slice":
+        return dataclasses.replace(self, mask=self.mask & self._of_whole(other))
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> "Slice":
+        return dataclasses.replace(self, mask=self.mask | self._of_whole(other))
+
+    __ror__ = __or__
+
+    def __invert__(self) -> "Slice":
+        return dataclasses.replace(self, mask=~self.mask)
+
+    def _of_whole(self, other: Any) -> Mask:
+        other = as_mask(other)
+        if not isinstance(other, Slice):
+            return other
+        if other.origin != self.origin:
+            raise ArgumentError(
+                f"`mask` must not combine slices of different places, but combines {self.origin} and {other.origin}. "
+                "Combine the masks of the whole, and make a Slice of the result."
+            )
+        return other.mask
+
     def allows(self, at: Index) -> Tensor:
         return allows(self.mask, dataclasses.replace(at, head=at.whole_head, first_head=0))
 
     def spans(self, sizes: Sizes) -> Spans:
         whole, origin = spans_of(self.mask, self._whole(sizes)), self.origin
-        rows = slice(origin.query, origin.query + sizes.queries)
+        pieces = origin.slices(slice(0, sizes.queries))
 
         def cut(bound: Tensor) -> Tensor:
-            bound = bound[:, rows] if bound.shape[1] > 1 or origin.queries == 1 else bound.expand(-1, sizes.queries)
+            if bound.shape[1] > 1 or origin.queries == 1:
+                bound = bound[:, pieces[0]] if len(pieces) == 1 else torch.cat([bound[:, each] for each in pieces], 1)
+            else:
+                bound = bound.expand(-1, sizes.queries)
             return (bound - origin.key).clamp(0, sizes.keys)
 
         outer, inner = (tuple(Interval(cut(a), cut(b)) for a, b in bound) for bound in (whole.outer, whole.inner))
         return Spans(outer, outer if whole.exact else inner)
 
     def columns(self, sizes: Sizes, rows: slice) -> Tensor | None:
-        origin = self.origin
-        found = self.mask.columns(self._whole(sizes), slice(origin.query + rows.start, origin.query + rows.stop))
-        if found is None:
-            return None
-        found = found - origin.key
-        return found[(found >= 0) & (found < sizes.keys)]
+        origin, whole = self.origin, self._whole(sizes)
+        keys: list[Tensor] = []
+        for each in origin.slices(rows):
+            found = self.mask.columns(whole, each)
+            if found is None:
+                return None
+            keys.append(found[(found >= origin.key) & (found < origin.key + sizes.keys)] - origin.key)
+        return keys[0] if len(keys) == 1 else torch.cat(keys).unique()
 
     def lengths(self) -> ItemLengths:
         return self.mask.lengths()
+
+    def check(self, sizes: Sizes) -> None:
+        origin = self.origin
+        rows = origin.numbers(sizes.queries - 1) + 1 if sizes.queries else 0
+        for name, end, most in (("queries", rows, origin.queries), ("keys", origin.key + sizes.keys, origin.keys)):
+            if end > most:
+                raise ArgumentError(
+                    f"`mask` must be a Slice of as many {name} as there are, but the last one of these would be "
+                    f"number {end - 1} of {most}. Give its Origin the numbers of the whole."
+                )
+        self.mask.check(self._whole(sizes))
 
     def _whole(self, sizes: Sizes) -> Sizes:
         """The sizes of the whole, on the same device."""

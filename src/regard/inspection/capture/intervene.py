@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from regard.attention import attend
+from regard.attention.masks import as_mask
 from regard.errors import ArgumentError
 from regard.inspection.capture.call import AttentionCall
 from regard.inspection.capture.encoder_padding import padding_as_outside
@@ -82,6 +83,11 @@ class Changes:
         for index, (change, item) in enumerate(self._changes):
             if not change.in_layer(number, name):
                 continue
+            if change.needs_all_queries and as_mask(call.parts.get("mask")).origin is not None:
+                raise ArgumentError(
+                    "`changes` must not have one that needs the queries of all processes where they share a call, "
+                    f"but {change} does. Make it in a module without a mesh: the parameters are the same."
+                )
             if missing := change.missing(call):
                 self._missing[index] = missing
             else:

@@ -40,9 +40,10 @@ def watch(model: nn.Module, *, rows: int = _ROWS, changes: Sequence[Change] = ()
     """See each call of attention that a model makes inside of the block.
 
     Seen are PyTorch's `scaled_dot_product_attention`, `multi_head_attention_forward` (so `nn.MultiheadAttention` and
-    PyTorch's transformers) and `flex_attention`, `regard.attend`, and attention that is written out: weights over the
-    last axis, by softmax, relu, sigmoid, sparsemax or entmax, that are multiplied by values, as matrices or elementwise
-    with a sum over the keys. So models of Hugging Face and timm are seen, and your own. Of functions outside of PyTorch
+    PyTorch's transformers) and `flex_attention`, `regard.attend`, `regard.distributed.attend` (of which each process
+    records its own queries with all keys), and attention that is written out: weights over the last axis, by softmax,
+    relu, sigmoid, sparsemax or entmax, that are multiplied by values, as matrices or elementwise with a sum over the
+    keys. So models of Hugging Face and timm are seen, and your own. Of functions outside of PyTorch
     those of flash-attn and xformers are seen, which are led through PyTorch's function protocol inside of the block. So
     are the scans of state-space layers, whose record has effective weights (`SeenLayer.is_effective`). A few layers of
     Hugging Face are read as a whole: those of Longformer, of LED's encoder, and deformable attention.

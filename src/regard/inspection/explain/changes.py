@@ -72,6 +72,11 @@ class Change:
         """Whether chance decides what it puts in, so that its effect is an average over draws."""
         return False
 
+    @property
+    def needs_all_queries(self) -> bool:
+        """Whether it names a query, or makes the outputs for one of those for others."""
+        return getattr(self, "query", None) is not None
+
     def draws(self, others: tuple[Seen, ...] | None, count: int, seed: int) -> "tuple[Change, ...]":
         """The changes that are measured for this one: those of `count` draws if it is drawn, otherwise itself.
 

@@ -61,6 +61,11 @@ class RemoveHead(Change):
         """Whether other inputs are drawn."""
         return self.by == "resample"
 
+    @property
+    def needs_all_queries(self) -> bool:
+        """Whether it makes the outputs for a query of those for others."""
+        return self.by != "zero"
+
     def draws(self, others: tuple[Seen, ...] | None, count: int, seed: int) -> tuple[Change, ...]:
         """See `Change`."""
         if not self.is_drawn:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.attention import masks, positions, scores, weights
 from regard.attention.masks import Mask, Predicate
 from regard.attention.positions import Position
+from regard.attention.sizes import Origin
 from regard.inspection.capture.by_hand.rules import AsScores, Distances, KeyIntervals
 from regard.inspection.capture.layers.sampled import Sampled
 from regard.inspection.capture.layers.window_with_globals import GlobalProjections, WindowWithGlobals
@@ -30,7 +31,7 @@ def _found() -> dict[str, type]:
     """The classes that a file may name."""
     rooms = {masks: Mask, positions: Position, scores: object, weights: object}
     known = [each for room, base in rooms.items() for each in vars(room).values() if _is_part(each, base)]
-    known += [WindowWithGlobals, GlobalProjections, Sampled, StateSpace, Effective, Gated]
+    known += [WindowWithGlobals, GlobalProjections, Sampled, StateSpace, Effective, Gated, Origin]
     known += [KeyIntervals, Distances, SoftCapped, SquaredDistance, AsScores, BigBird, Longformer, Strided]
     return {each.__name__: each for each in known}
 

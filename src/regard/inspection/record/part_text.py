@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.attention.masks import And, Edges, Not, Or
+from regard.attention.masks import And, Edges, Not, Or, Slice
 from regard.attention.positions import Both
 from regard.page.numbers import counted
 
@@ -35,6 +35,8 @@ def part_text(part: Any) -> str:
         if part.numel() <= _FEW:
             return str(part.tolist())
         return f"{' x '.join(map(str, part.shape))} numbers"
+    if isinstance(part, Slice):
+        return part_text(part.mask)
     if isinstance(part, Edges):
         return f"Edges({counted(len(part.csr.keys), 'pair')})"
     if isinstance(part, And | Or):

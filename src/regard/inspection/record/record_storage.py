@@ -127,11 +127,14 @@ def record_of(seen: Seen) -> Record:
 
 
 def _unnamed(seen: Seen) -> Record:
-    square = [call for call in seen if call.query.shape[2] == call.key.shape[2]]
+    # Of a call that processes share, the record of each has some of the queries.
+    square = [call for call in seen if call.query.shape[2] == call.key.shape[2] or call.is_part]
     count = square[0].key.shape[2] if square else 0
-    same = [call for call in square if call.key.shape[2] == count]
+    own = square[0].query_numbers.tolist() if square else []
+    same = [call for call in square if call.key.shape[2] == count and call.query_numbers.tolist() == own]
     layers = tuple(LayerRecord(f"layer {number}", (call,)) for number, call in enumerate(same, start=1))
-    return Record(tuple(str(number) for number in range(1, count + 1)), layers=layers, seen=seen)
+    items, queries = (tuple(str(number + 1) for number in numbers) for numbers in (range(count), own))
+    return Record(items, layers=layers, queries=None if queries == items else queries, seen=seen)
 
 
 def _record(about: dict[str, Any], seen: Seen) -> Record:

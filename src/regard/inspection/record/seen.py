@@ -13,6 +13,7 @@ from regard.inspection.record.joined_about import joined_about
 from regard.inspection.record.joining import joined_calls
 from regard.inspection.record.seen_layer import SeenLayer, checked_layer
 from regard.inspection.record.storage import read_layers, write_layers
+from regard.inspection.record.unsharded import unsharded_calls
 
 __all__ = ["RecordDiffers", "Seen"]
 
@@ -98,6 +99,35 @@ class Seen(Sequence[SeenLayer]):
             if layers and said:
                 layers[0] = replace(layers[0], notes=[*layers[0].notes, *said])
         return Seen(layers, self.nothing, about)
+
+    def unshard(self, group: Any = None) -> "Seen":
+        """The calls of all processes that shared them, as one process would have seen them: with all queries.
+
+        Every process of the group must call it, and has the whole then. Each one's record has all keys, but only its
+        own queries (`SeenLayer.query_numbers`), and needs no other to be read. Calls that weren't shared stay as they
+        are.
+
+        Args:
+            group: the processes that shared the calls, as `regard.distributed.attend` takes it.
+
+        Raises:
+            ArgumentError: processes have seen different calls, or there is no such group.
+            RegardError: another process has ended.
+
+        Example:
+            >>> import torch
+            >>> import torch.distributed as dist
+            >>> from regard.inspection import watch
+            >>> from regard.modules import MultiHeadAttention
+            >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+            >>> attention = MultiHeadAttention(8, heads=2, mesh=dist.group.WORLD)
+            >>> with watch(attention) as seen:
+            ...     output = attention(torch.randn(1, 5, 8), mask="causal")
+            >>> seen.unshard()[0].weights().shape
+            torch.Size([1, 2, 5, 5])
+            >>> dist.destroy_process_group()
+        """
+        return Seen(unsharded_calls(self.layers, group), self.nothing, self.about)
 
     def verify(self) -> dict[str, float | None]:
         """For each module, the largest difference between what it gave and what the record gives; see `SeenLayer`.

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention import Bias, Causal, Dot, Summary, attend, attend_rows, summarise, weigh
+from regard.attention.masks import as_mask
 from regard.errors import ArgumentError
 from regard.inspection.capture.by_hand.rules import AsScores
 from regard.inspection.capture.interception_disabled import interception_disabled
@@ -88,6 +89,17 @@ class SeenLayer:
     def parts(self) -> dict[str, Any]:
         """The parts, as arguments of `regard.attend`."""
         return {"score": self.score, "weights": self.normaliser, "mask": self.mask, "position": self.position}
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it has the queries of one of several processes that shared the call; see `Seen.unshard`."""
+        return as_mask(self.mask).origin is not None
+
+    @property
+    def query_numbers(self) -> Tensor:
+        """The numbers that its queries have in the whole sequence, from 0, (query,)."""
+        rows, origin = torch.arange(self.query.shape[2], device="cpu"), as_mask(self.mask).origin
+        return rows if origin is None else origin.numbers(rows)
 
     @property
     def heads(self) -> int:
