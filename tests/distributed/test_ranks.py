@@ -227,12 +227,13 @@ def zeros() -> list[bool]:
 
 
 def planned() -> list[str]:
-    """What is chosen: for full attention, a window, and a normaliser whose rows don't merge."""
+    """What is chosen: for full attention, a window, a normaliser whose rows don't merge, and a causal mask."""
     many, odd = own(*three(64, heads=4)), own(*three(64, heads=3))
     return [
         distributed.plan(*many).exchange,
         distributed.plan(*odd, mask=Window(2, 0)).exchange,
         distributed.plan(*odd, weights="entmax").exchange,
+        distributed.plan(*own(*three(64, heads=3), order="zigzag"), mask="causal", order="zigzag").exchange,
         str(distributed.plan(*many, mask="causal")),
     ]
 
@@ -329,8 +330,9 @@ def test_nothing_to_see_gives_zeros(found):
 def test_the_plan_says_why(found):
     first, second_ = found
     assert first["grouped"] == second_["grouped"]
-    full, window, entmax, text = first["grouped"]
-    assert (full, window, entmax) == ("heads", "gather", "gather")
+    full, window, entmax, causal, text = first["grouped"]
+    # PyTorch's kernel doesn't take a causal mask with more keys than queries, as gathering in zigzag would have.
+    assert (full, window, entmax, causal) == ("heads", "gather", "gather", "ring")
     # The last rank has three quarters of the pairs of a causal mask, unless heads are shared.
     assert text.startswith("attend on 2 ranks\n-> heads: ")
     assert "rank 1  receives 0.0156 MiB forward, computes 50% of the pairs, holds 64 keys at once" in text

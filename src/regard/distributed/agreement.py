@@ -26,6 +26,7 @@ class Told:
         queries, keys: how many it holds.
         needs_gradients: whether an input requires gradients.
         drawn: a seed, if dropout needs one and none is given.
+        threads: that it computes with on a CPU.
         digests: of the other arguments: equal ones have equal digests.
     """
 
@@ -34,6 +35,7 @@ class Told:
     keys: int
     needs_gradients: bool
     drawn: int
+    threads: int
     digests: tuple[int, ...]
 
     @property
@@ -53,7 +55,7 @@ def tell(peers: Peers, query: Any, key: Any, value: Any, named: Mapping[str, Any
         needs_gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
     drawn = int(torch.randint(2**62, (1,), device="cpu")) if named["dropout"] and named["seed"] is None else 0
     device = query.device if isinstance(query, Tensor) else torch.device("cpu")
-    numbers = [*sizes, *lengths, int(needs_gradients), drawn, *digests]
+    numbers = [*sizes, *lengths, int(needs_gradients), drawn, torch.get_num_threads(), *digests]
     count = len(_SIZES)
     return [
         Told(
@@ -62,7 +64,8 @@ def tell(peers: Peers, query: Any, key: Any, value: Any, named: Mapping[str, Any
             each[count + 1],
             bool(each[count + 2]),
             each[count + 3],
-            tuple(each[count + 4 :]),
+            each[count + 4],
+            tuple(each[count + 5 :]),
         )
         for each in peers.tell(numbers, device)
     ]

@@ -10,6 +10,7 @@ from regard.attention.pytorch_internals import disable_dynamo
 from regard.attention.request import Request
 from regard.distributed.agreement import check_alike, tell
 from regard.distributed.call import Call
+from regard.distributed.chunks import attend_in_chunks
 from regard.distributed.dtensors import attend_dtensors, is_dtensor
 from regard.distributed.layout import Layout
 from regard.distributed.peers import Peers
@@ -89,7 +90,7 @@ def attend(
     if peers.size == 1:
         return attend_alone(query, key, value, **parts, **rest)
     call = _call(peers, query, key, value, parts, order, exchange, **rest)
-    return choose(call, exchange).attend(call, query, key, value)
+    return attend_in_chunks(choose(call, exchange), call, query, key, value)
 
 
 def plan(
@@ -171,4 +172,5 @@ def _call(
         dropout=request.dropout,
         seed=seed,
         engine=engine,
+        threads=max(each.threads for each in told),
     )
