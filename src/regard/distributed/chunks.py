@@ -1,7 +1,7 @@
-"""A shared call computed chunk by chunk of heads, so that keys of other ranks and gradients take little memory at once.
+"""A shared call computed a few heads at a time, a chunk, so that what is only needed meanwhile takes little memory.
 
-Heads don't depend on each other. A chunk's received keys, its gradients in float32 and what its kernels return are gone
-when the next chunk begins; and transfers still overlap with computing, within each chunk.
+That is the keys received from other ranks, gradients in float32, and what kernels return. Heads don't depend on each
+other, and each chunk is a call of its own: sending and computing overlap within it.
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from regard.distributed.exchange import Exchange
 
 __all__ = ["attend_in_chunks", "heads_at_once"]
 
-# Keys and values of a chunk that a rank holds of its own: fewer bytes are not worth the further calls and messages. On
-# a GPU, where a kernel wants many heads at once, by estimate.
+# Of a rank's own keys and values in a chunk: fewer aren't worth another call and its messages. A kernel on a GPU wants
+# many heads at once; that number is an estimate, not measured.
 LEAST_BYTES, LEAST_BYTES_ON_GPU = 2**22, 2**26
 
 
@@ -42,7 +42,7 @@ def heads_at_once(exchange: Exchange, call: Call) -> int:
     least = LEAST_BYTES if call.device.type == "cpu" else LEAST_BYTES_ON_GPU
     own_bytes = call.keys.length * call.bytes_of_key // (call.peers.size * max(call.key_heads, 1))
     enough = -(-least // max(own_bytes, 1))
-    # Kernels divide heads among threads.
+    # Kernels share heads among threads.
     multiple = exchange.heads_multiple(call)
     queries_of_a_key = call.batch * call.heads // max(call.key_heads, 1)
     enough = max(enough, -(-call.threads * multiple // max(queries_of_a_key, 1)))
@@ -78,7 +78,7 @@ class _Divide(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
         found, ctx.whole.gradient = ctx.whole.gradient, None
-        return None, None, torch.cat(grads, 1) if found is None else found
+        return None, None, torch.cat(grads, 1) if torch.is_grad_enabled() else found  # pyright: ignore[reportReturnType]
 
 
 class _Chunk(torch.autograd.Function):
