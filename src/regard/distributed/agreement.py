@@ -29,6 +29,7 @@ class Told:
         drawn: a seed, if dropout needs one and none is given.
         recorded: whether it is about to gather what a record of the call holds, before the call itself.
         function: a digest of what is called.
+        threads: that it computes with on a CPU.
         digests: of the other arguments: equal ones have equal digests.
     """
 
@@ -39,6 +40,7 @@ class Told:
     drawn: int
     recorded: bool
     function: int
+    threads: int
     digests: tuple[int, ...]
 
     @property
@@ -68,7 +70,8 @@ def tell(
         needs_gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
     drawn = int(torch.randint(2**62, (1,), device="cpu")) if named.get("dropout") and named["seed"] is None else 0
     device = query.device if isinstance(query, Tensor) else torch.device("cpu")
-    numbers = [*sizes, *lengths, int(needs_gradients), drawn, int(recorded), zlib.crc32(function.encode()), *digests]
+    numbers = [*sizes, *lengths, int(needs_gradients), drawn, int(recorded), zlib.crc32(function.encode())]
+    numbers += [torch.get_num_threads(), *digests]
     count = len(_SIZES)
     found = peers.tell(numbers, device)
     # A rank that records the call learns so that this one doesn't, and comes back to make the call itself.
@@ -83,7 +86,8 @@ def tell(
             each[count + 3],
             bool(each[count + 4]),
             each[count + 5],
-            tuple(each[count + 6 :]),
+            each[count + 6],
+            tuple(each[count + 7 :]),
         )
         for each in found
     ]

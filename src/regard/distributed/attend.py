@@ -9,6 +9,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 from regard.attention import attend as attend_alone
 from regard.attention.keywords import NoSuch, refuse_keywords
 from regard.attention.pytorch_internals import disable_dynamo, sees_calls
+from regard.distributed.chunks import attend_in_chunks
 from regard.distributed.dtensors import attend_dtensors, is_dtensor
 from regard.distributed.peers import Peers
 from regard.distributed.plan import SharedPlan, choose, plan_of
@@ -95,7 +96,7 @@ def attend(
         return attend_alone(query, key, value, **parts, **rest)
     named = {**parts, "order": order, "exchange": exchange, **rest}
     call = shared_call(peers, "attend", query, key, value, named)
-    return choose(call, exchange).attend(call, query, key, value)
+    return attend_in_chunks(choose(call, exchange), call, query, key, value)
 
 
 def plan(

@@ -9,12 +9,14 @@ from torch import Tensor
 
 from regard.attention.attend import run
 from regard.attention.known import Known, signature
-from regard.attention.masks import Reach, Slice, allows, slice_of
+from regard.attention.masks import Causal, Dense, Reach, Slice, allows, slice_of
 from regard.attention.parts import declares, select
 from regard.attention.positions import Position
 from regard.attention.precision import wide_dtype
 from regard.attention.request import Parts, Request
+from regard.attention.scores import Dot, ScaledDot
 from regard.attention.sizes import Origin, Sizes
+from regard.attention.weights import Softmax
 from regard.distributed.layout import Layout
 from regard.distributed.peers import Peers
 
@@ -34,6 +36,9 @@ class Call:
         parts: those of the whole request.
         batch, heads, key_heads, feature, value_size: its sizes.
         itemsize: bytes of a number.
+        threads: of a rank at most, on a CPU.
+        first_head: the number of the first of these heads in the whole.
+        whole: the call that these are some heads of, if they are.
     """
 
     peers: Peers
@@ -50,11 +55,14 @@ class Call:
     dropout: float
     seed: int
     engine: str
+    threads: int
+    first_head: int = 0
+    whole: "Call | None" = None
 
     @cached_property
     def reach(self) -> Reach:
         """Which keys may be seen."""
-        return Reach(self.parts.mask, self.sizes)
+        return self.whole.reach if self.whole else Reach(self.parts.mask, self.sizes)
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -64,6 +72,8 @@ class Call:
     @cached_property
     def blocks(self) -> list[list[list[list[tuple[int, int]]]]]:
         """Of a rank's queries and another's keys, for each slice of the one and of the other: which keys are seen."""
+        if self.whole:
+            return self.whole.blocks
         return [
             [[[self.reach.hull(rows, keys) for keys in held] for rows in own] for held in self.keys.slices]
             for own in self.queries.slices
@@ -72,6 +82,8 @@ class Call:
     @cached_property
     def wanted(self) -> list[list[list[tuple[int, int]]]]:
         """What each rank wants of each other, for each of that one's slices."""
+        if self.whole:
+            return self.whole.wanted
         return [
             [[_hull(each) for each in zip(*of_rows, strict=True)] for of_rows in of_rank] for of_rank in self.blocks
         ]
@@ -98,9 +110,32 @@ class Call:
         """How many pairs each rank computes if it keeps its queries, of one head and the average item."""
         return [sum(self.reach.pairs(rows, slice(0, self.keys.length)) for rows in own) for own in self.queries.slices]
 
+    @property
+    def by_kernel(self) -> bool:
+        """Whether PyTorch's kernel can compute slices: inner products with softmax, and no mask or a causal one."""
+        parts = self.parts
+        return (
+            self.engine == "auto"
+            and self.device.type == "cpu"
+            and not self.dropout
+            and type(parts.score) in (Dot, ScaledDot)
+            and type(parts.weights) is Softmax
+            and type(parts.mask) in (Dense, Causal)
+            and type(parts.position) is Position
+        )
+
     def bounds(self, rank: int) -> tuple[int, int]:
         """The first key that a rank wants of any, and the one after the last."""
         return _hull([each for of_rank in self.wanted[rank] for each in of_rank])
+
+    def of_heads(self, first_key_head: int, key_heads: int) -> "Call":
+        """The call for these heads of the keys alone, and those of the queries that share them."""
+        group = self.heads // self.key_heads
+        first, heads = first_key_head * group, key_heads * group
+        parts = self.parts_of_heads(first, heads)
+        return dataclasses.replace(
+            self, parts=parts, heads=heads, key_heads=key_heads, first_head=self.first_head + first, whole=self
+        )
 
     def compute(
         self, query: Tensor, key: Tensor, value: Tensor, parts: Parts, first: tuple[int, int, int] = (0, 0, 0)
@@ -115,8 +150,9 @@ class Call:
 
         Args:
             parts: as for these heads.
-            first: the numbers of the first query, key and head.
+            first: the numbers of the first query and key, and of the first head among those of this call.
         """
+        first = first[0], first[1], first[2] + self.first_head
         batch, _, rows, _ = query.shape
         by_offset = bool(declares(type(parts.position), "by_offset"))
         by_number = self.dropout > 0 or not (by_offset or type(parts.position) is Position)
@@ -154,25 +190,29 @@ class Call:
 
     def counts(self, like: Tensor) -> Tensor:
         """How many keys each of this rank's queries may see, (batch or 1, head or 1, query); at least 1."""
-        dtype, found = wide_dtype(like), []
-        known = self.reach.counts()
+        found = (self.whole or self)._counts
+        own = slice(self.first_head, self.first_head + self.heads) if found.shape[1] > 1 else slice(None)
+        return found[:, own].to(wide_dtype(like))
+
+    @cached_property
+    def _counts(self) -> Tensor:
+        own, known, found = self.queries.slices[self.peers.rank], self.reach.counts(), []
         if known is not None:
-            own = [known[:, rows] for rows in self.queries.slices[self.peers.rank]]
-            return torch.cat(own, 1).unsqueeze(1).clamp(min=1).to(like.device, dtype)
-        for rows in self.queries.slices[self.peers.rank]:
+            return torch.cat([known[:, rows] for rows in own], 1).unsqueeze(1).clamp(min=1).to(self.device)
+        step = max(1, _PAIRS // max(self.keys.length, 1))
+        for rows in own:
             found += [
-                self._counts(slice(start, min(start + step, rows.stop)), like.device, dtype)
-                for step in [max(1, _PAIRS // max(self.keys.length, 1))]
+                self._counts_of(slice(start, min(start + step, rows.stop)))
                 for start in range(rows.start, rows.stop, step)
             ]
         if not found:
-            return torch.ones(1, 1, 0, dtype=dtype, device=like.device)
+            return torch.ones(1, 1, 0, dtype=torch.int64, device=self.device)
         shape = torch.broadcast_shapes(*(each.shape[:2] for each in found))
         return torch.cat([each.expand(*shape, -1) for each in found], 2).clamp(min=1)
 
-    def _counts(self, rows: slice, device: torch.device, dtype: torch.dtype) -> Tensor:
+    def _counts_of(self, rows: slice) -> Tensor:
         def axis(start: int, stop: int, place: int) -> Tensor:
-            return torch.arange(start, stop, device=device).view([-1 if each == place else 1 for each in range(4)])
+            return torch.arange(start, stop, device=self.device).view([-1 if each == place else 1 for each in range(4)])
 
         at = self.sizes.index(
             axis(0, self.batch, 0),
@@ -182,7 +222,7 @@ class Call:
         )
         allowed = allows(self.parts.mask, at)
         allowed = allowed[(None,) * (4 - allowed.ndim)]
-        return allowed.expand(-1, -1, rows.stop - rows.start, self.keys.length).sum(-1).to(dtype)
+        return allowed.expand(-1, -1, rows.stop - rows.start, self.keys.length).sum(-1)
 
 
 def _hull(ranges: list[tuple[int, int]] | tuple[tuple[int, int], ...]) -> tuple[int, int]:

@@ -21,11 +21,14 @@ class Heads(Exchange):
     name: ClassVar[str] = "heads"
 
     def refuse(self, call: Call) -> str | None:
-        if call.key_heads % call.peers.size:
+        if call.key_heads % self.heads_multiple(call):
             return f"{call.key_heads} heads of the keys can't be divided among {call.peers.size} ranks"
         if isinstance(call.parts.position, UserPosition):
             return "a position scheme of your own may ask which head it is in"
         return None
+
+    def heads_multiple(self, call: Call) -> int:
+        return call.peers.size
 
     def attend(self, call: Call, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         share = call.heads // call.peers.size

@@ -17,12 +17,15 @@ from regard.attention.scores import Dot, ScaledDot
 __all__ = ["kernel_gradients"]
 
 
-def kernel_gradients(request: Request, total: Tensor, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+def kernel_gradients(
+    request: Request, output: Tensor, log_sums: Tensor, grad_output: Tensor
+) -> tuple[Tensor, Tensor, Tensor] | None:
     """The gradients of query, key and value, in float32 or wider; None where the kernel can't compute them.
 
     Args:
         request: the block, of softmax, whose result has log-sums.
-        total: the rows' outputs over all keys, with their log-sums, in float32 or wider.
+        output, log_sums: of the rows over all keys, (batch, head, query, value) and (batch, head, query), in float32 or
+            wider.
         grad_output: the gradient of the outputs, likewise.
 
     Source: Liu et al. 2023, Ring Attention (arXiv 2310.01889), appendix A, for the backward pass.
@@ -40,12 +43,14 @@ def kernel_gradients(request: Request, total: Tensor, grad_output: Tensor) -> tu
         reduced = widened(request.expanded.reduced()[0])
         if loses_precision(reduced):
             return None
-        three = reduced.query.contiguous(), reduced.key.contiguous(), reduced.value.contiguous()
-        output, log_sums = total[..., :-1].contiguous(), total[..., -1].contiguous()
+        # The kernel takes any strides but that of the features; the gradient of a sum has stride 0.
+        four = [
+            each if each.stride(-1) == 1 else each.contiguous()
+            for each in (grad_output, reduced.query, reduced.key, reduced.value)
+        ]
         causal = type(parts.mask) is Causal
         found = flash_backward_kernel(
-            grad_output.contiguous(),
-            *three,
+            *four,
             output,
             log_sums,
             0.0,

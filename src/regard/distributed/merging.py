@@ -8,7 +8,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,10 +20,26 @@ from regard.attention.sizes import Index
 from regard.attention.weights import Relu, Sigmoid, Softmax
 from regard.distributed.kernel_gradients import kernel_gradients
 
-__all__ = ["LogSums", "Merging", "Sums", "merges", "merging_of"]
+__all__ = ["LogSums", "Merged", "Merging", "Sums", "merges", "merging_of"]
 
 Counts = Callable[[], Tensor]
 """Gives how many keys each of this rank's queries may see, (batch or 1, head or 1, query); 1 for none."""
+
+
+class Merged(NamedTuple):
+    """The rows of some queries over all keys so far, in float32 or wider.
+
+    Attributes:
+        output: (batch, head, query, value).
+        log_sums: (batch, head, query); (batch, head, 0) if results have none.
+    """
+
+    output: Tensor
+    log_sums: Tensor
+
+    def rows(self, rows: slice) -> "Merged":
+        """Those of some queries, not copied."""
+        return Merged(self.output[:, :, rows], self.log_sums[:, :, rows])
 
 
 class Merging(ABC):
@@ -36,19 +52,20 @@ class Merging(ABC):
         """The parts for a slice of queries: those in `rows` of this rank, of which the first has this number."""
         return parts
 
-    @abstractmethod
-    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
-        """The result over no key."""
+    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Merged:
+        """The rows over no key. `shape`: of the output."""
+        output = torch.zeros(shape, dtype=dtype, device=like.device)
+        return Merged(output, output.new_zeros(*shape[:2], 0))
 
     @abstractmethod
-    def add(self, total: Tensor, result: Tensor) -> None:
+    def add(self, total: Merged, result: Tensor) -> None:
         """Merge a result into the total, in place."""
 
     @abstractmethod
-    def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
+    def cotangent(self, total: Merged, result: Tensor, grad_output: Tensor) -> Tensor:
         """The gradient of a result that was merged into the total, given that of the merged output."""
 
-    def gradients(self, request: Request, total: Tensor, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    def gradients(self, request: Request, total: Merged, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
         """The gradients of query, key and value of a block, without computing it again; None where that can't be."""
         return None
 
@@ -67,26 +84,26 @@ class LogSums(Merging):
     def __init__(self, parts: Parts):
         super().__init__(dataclasses.replace(parts, log_sums=True))
 
-    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
-        total = torch.zeros(*shape[:-1], shape[-1] + 1, dtype=dtype, device=like.device)
-        total[..., -1] = -torch.inf
-        return total
+    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Merged:
+        log_sums = torch.full(shape[:-1], -torch.inf, dtype=dtype, device=like.device)
+        return super().nothing(shape, like, dtype)._replace(log_sums=log_sums)
 
-    def add(self, total: Tensor, result: Tensor) -> None:
-        before, own = total[..., -1:].clone(), result[..., -1:]
+    def add(self, total: Merged, result: Tensor) -> None:
+        output, before, own = total.output, total.log_sums, result[..., -1]
         both = torch.logaddexp(before, own)
-        total[..., :-1].mul_(_share(before, both)).add_(result[..., :-1] * _share(own, both))
-        total[..., -1:] = both
+        output.mul_(_share(before, both).unsqueeze(-1))
+        output.addcmul_(result[..., :-1], _share(own, both).unsqueeze(-1))
+        before.copy_(both)
 
-    def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
-        share = _share(result[..., -1:], total[..., -1:])
+    def cotangent(self, total: Merged, result: Tensor, grad_output: Tensor) -> Tensor:
+        share = _share(result[..., -1], total.log_sums).unsqueeze(-1)
         # A row that sees none of these keys passes no gradient, even if the incoming one is NaN.
         of_output = torch.where(share == 0, 0.0, grad_output * share)
-        of_log_sums = (of_output * (result[..., :-1] - total[..., :-1])).sum(-1, keepdim=True)
+        of_log_sums = (of_output * (result[..., :-1] - total.output)).sum(-1, keepdim=True)
         return torch.cat([of_output, of_log_sums], -1)
 
-    def gradients(self, request: Request, total: Tensor, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-        return kernel_gradients(request, total, grad_output)
+    def gradients(self, request: Request, total: Merged, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        return kernel_gradients(request, total.output, total.log_sums, grad_output)
 
 
 def _share(own: Tensor, total: Tensor) -> Tensor:
@@ -114,13 +131,10 @@ class Sums(Merging):
         plain = type(parts.position) is Position
         return dataclasses.replace(parts, position=bias if plain else Both(parts.position, bias))
 
-    def nothing(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
-        return torch.zeros(shape, dtype=dtype, device=like.device)
+    def add(self, total: Merged, result: Tensor) -> None:
+        total.output.add_(result)
 
-    def add(self, total: Tensor, result: Tensor) -> None:
-        total += result
-
-    def cotangent(self, total: Tensor, result: Tensor, grad_output: Tensor) -> Tensor:
+    def cotangent(self, total: Merged, result: Tensor, grad_output: Tensor) -> Tensor:
         return grad_output
 
     def finished(self, output: Tensor) -> Tensor:
@@ -129,14 +143,14 @@ class Sums(Merging):
 
 @dataclass(frozen=True)
 class _RowBias(Position):
-    """score_ij += b_i for a slice of queries, (batch or 1, head or 1, query), constant."""
+    """score_ij += b_i for a slice of queries, (batch or 1, head or 1, query), constant. Its heads are the request's."""
 
     table: Tensor
     first: int
 
     def scores(self, scores: Tensor, query: Tensor, key: Tensor, at: Index) -> Tensor:
         item, head = (
-            axis if size > 1 else 0 for axis, size in zip((at.batch, at.whole_head), self.table.shape[:2], strict=True)
+            axis if size > 1 else 0 for axis, size in zip((at.batch, at.head), self.table.shape[:2], strict=True)
         )
         return scores + self.table[item, head, at.query - self.first].to(scores.dtype)
 

@@ -5,6 +5,7 @@ that the mask lets that one see. While it computes, the keys of the next step ar
 kept: the backward pass takes the same steps again, and sends each rank the gradient of its keys.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -18,9 +19,10 @@ from regard.attention.precision import no_autocast, wide_dtype
 from regard.attention.request import Request
 from regard.attention.user_parts import unwrapped
 from regard.distributed.call import Call
+from regard.distributed.chunks import heads_at_once
 from regard.distributed.exchange import Exchange
 from regard.distributed.gathering import places
-from regard.distributed.merging import Merging, merges, merging_of
+from regard.distributed.merging import Merged, Merging, merges, merging_of
 from regard.distributed.peers import Transfer
 from regard.errors import RefusedError
 
@@ -34,8 +36,6 @@ class Ring(Exchange):
     """
 
     name: ClassVar[str] = "ring"
-    # The backward pass may compute a block's outputs again.
-    work: ClassVar[float] = 4 / 3
 
     def refuse(self, call: Call) -> str | None:
         if merges(call.parts):
@@ -53,12 +53,17 @@ class Ring(Exchange):
         return call.bytes_of_wanted
 
     def keys(self, call: Call) -> list[int]:
-        # Its own, those that it computes with, and those that are on their way.
-        counts = call.counts_of_wanted
-        return [
-            own + sum(sorted((count for other, count in enumerate(of_rank) if other != rank), reverse=True)[:2])
-            for rank, (own, of_rank) in enumerate(zip(call.keys.counts, counts, strict=True))
+        # Its own, and of some heads those that it computes with and those that are on their way.
+        counts, share = call.counts_of_wanted, heads_at_once(self, call) / max(call.key_heads, 1)
+        others = [
+            sum(sorted((count for other, count in enumerate(of_rank) if other != rank), reverse=True)[:2])
+            for rank, of_rank in enumerate(counts)
         ]
+        return [own + math.ceil(share * count) for own, count in zip(call.keys.counts, others, strict=True)]
+
+    def work(self, call: Call) -> float:
+        # Unless the kernel gives the gradient of a block, the backward pass computes its outputs again.
+        return 1.0 if call.by_kernel else 4 / 3
 
 
 class _Held(NamedTuple):
@@ -108,8 +113,8 @@ class _Steps:
             sender = (own - step) % size
             received = [] if coming is None else coming.wait().get(sender, [])
             coming = self._begin(step + 1, key, value) if step + 1 < size else None
-            wanted = zip(self._wanted(own, sender), received[::2], received[1::2], strict=True)
-            yield sender, [_Held(place, *pair) for (_, place), *pair in wanted]
+            # Nothing else refers to them, so that whoever clears the list frees them.
+            yield sender, [_Held(place, received.pop(0), received.pop(0)) for _, place in self._wanted(own, sender)]
 
     def _begin(self, step: int, key: Tensor, value: Tensor) -> Transfer:
         """Send this rank's keys and values to the rank `step` after it, and receive those of the rank before."""
@@ -184,10 +189,10 @@ class _RingAttention(torch.autograd.Function):
                 _, keys, values = held[block.number]
                 given = query[:, :, block.rows], keys[:, :, block.keys], values[:, :, block.keys]
                 result = steps.result(steps.request(block, *given, tensors))
-                steps.merging.add(total[:, :, block.rows], result)
+                steps.merging.add(total.rows(block.rows), result)
         ctx.steps = steps
-        ctx.save_for_backward(query, key, value, total, *tensors)
-        return total[..., : value.shape[-1]].clone()
+        ctx.save_for_backward(query, key, value, *total, *tensors)
+        return total.output
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -195,8 +200,8 @@ class _RingAttention(torch.autograd.Function):
             raise RefusedError(
                 "Ring attention has no gradient of a gradient. Pass exchange='heads' or exchange='gather'."
             )
-        query, key, value, total, *tensors = ctx.saved_tensors
-        gradients = _Gradients(ctx.steps, query, total, tuple(tensors), grad_output)
+        query, key, value, output, log_sums, *tensors = ctx.saved_tensors
+        gradients = _Gradients(ctx.steps, query, Merged(output, log_sums), tuple(tensors), grad_output)
         with no_autocast(grad_output):
             found = gradients.compute(key, value)
         return None, *(
@@ -210,49 +215,58 @@ class _RingAttention(torch.autograd.Function):
 class _Gradients:
     """The gradients of one backward pass, in float32 or wider."""
 
-    def __init__(self, steps: _Steps, query: Tensor, total: Tensor, tensors: tuple[Tensor, ...], grad_output: Tensor):
+    def __init__(self, steps: _Steps, query: Tensor, total: Merged, tensors: tuple[Tensor, ...], grad_output: Tensor):
         self.steps, self.query, self.total, self.tensors = steps, query, total, tensors
-        self.grad_output = grad_output.to(total.dtype)
-        self.of_query = torch.zeros_like(query, dtype=total.dtype)
+        self.dtype = wide_dtype(query)
+        self.grad_output = grad_output.to(self.dtype)
+        self.of_query = torch.zeros_like(query, dtype=self.dtype)
         self.parts = Differentiable(unflatten_part(steps.spec, tensors))
         self.of_operands = [torch.zeros_like(each, dtype=wide_dtype(each)) for each in self.parts.operands]
 
     def compute(self, key: Tensor, value: Tensor) -> list[Tensor | None]:
         """Of query, key, value, and each of the tensors; None for those that aren't real."""
-        own = [torch.zeros_like(each, dtype=self.total.dtype) for each in (key, value)]
+        own = [torch.zeros_like(each, dtype=self.dtype) for each in (key, value)]
         for step, (sender, held) in enumerate(self.steps.steps(key, value)):
             mine = [[each[:, :, local] for each in own] for local in self.steps.own_keys_of(step)]
             # This rank's own are added up where they belong.
-            gradients = (
-                mine
-                if step == 0
-                else [[torch.zeros_like(each, dtype=own[0].dtype) for each in pair] for _, *pair in held]
-            )
+            gradients: list[Any] = mine if step == 0 else [[None, None] for _ in held]
             for block in self.steps.blocks(sender, held):
-                _, keys, values = held[block.number]
-                of_keys, of_values = (each[:, :, block.keys] for each in gradients[block.number])
-                self._add(block, keys[:, :, block.keys], values[:, :, block.keys], of_keys, of_values)
+                self._add(block, held[block.number], gradients[block.number])
+            # As many gradients are received next.
+            held.clear()
             if step:
                 received = self.steps.send_gradients(gradients, sender, step, key, value)
                 for total, part in zip((each for pair in mine for each in pair), received, strict=True):
                     total += part
         return [self.of_query, *own, *self.parts.gradients(self.of_operands)[0]]
 
-    def _add(self, block: _Block, key: Tensor, value: Tensor, of_key: Tensor, of_value: Tensor) -> None:
-        """Add the gradients of one block."""
-        query, total, above = (each[:, :, block.rows] for each in (self.query, self.total, self.grad_output))
-        found = None
+    def _add(self, block: _Block, held: _Held, of_held: list[Tensor | None]) -> None:
+        """Add the gradients of one block, those of keys and values to `of_held`; None stands for zeros."""
+        query, above = (each[:, :, block.rows] for each in (self.query, self.grad_output))
+        key, value = (each[:, :, block.keys] for each in (held.key, held.value))
+        total, found = self.total.rows(block.rows), None
         if self.steps.call.engine == "auto" and not self.tensors:
             found = self.steps.merging.gradients(self.steps.request(block, query, key, value, ()), total, above)
+        fresh = found is not None
         if found is None:
             found = self._recomputed(block, query, key, value, total, above)
+        of_query, of_key, of_value, *of_operands = found
         for whole, part in zip(
-            (self.of_query[:, :, block.rows], of_key, of_value, *self.of_operands), found, strict=True
+            (self.of_query[:, :, block.rows], *self.of_operands), (of_query, *of_operands), strict=True
         ):
             whole += part
+        for i, (whole, part) in enumerate(((held.key, of_key), (held.value, of_value))):
+            before = of_held[i]
+            if before is None and fresh and part.shape == whole.shape:
+                # The kernel's own result, which nothing else refers to.
+                of_held[i] = part
+                continue
+            if before is None:
+                before = of_held[i] = torch.zeros_like(whole, dtype=self.dtype)
+            before[:, :, block.keys] += part
 
     def _recomputed(
-        self, block: _Block, query: Tensor, key: Tensor, value: Tensor, total: Tensor, above: Tensor
+        self, block: _Block, query: Tensor, key: Tensor, value: Tensor, total: Merged, above: Tensor
     ) -> tuple[Tensor, ...]:
         """The gradients of a block and of the operands, by autograd on the block computed again."""
         inputs = [each.detach().requires_grad_() for each in (query, key, value, *self.parts.operands)]

@@ -79,4 +79,5 @@ def shared_call(
         dropout=request.dropout,
         seed=seed,
         engine=named["engine"],
+        threads=max(each.threads for each in told),
     )
