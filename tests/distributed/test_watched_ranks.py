@@ -250,14 +250,15 @@ def one_rank(rank: int, mesh: Any) -> list[Any]:
         else:
             with watch(model):
                 found = model(given, mask="causal")
-    with watch(model) as around, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if rank:
-            again = model(given, mask="causal")
-        else:
-            with watch(model) as inner:
+        with watch(model) as around:
+            if rank:
                 again = model(given, mask="causal")
-            assert len(inner) == 1
+            else:
+                with watch(model) as inner:
+                    again = model(given, mask="causal")
+                assert len(inner) == 1
     messages = [str(each.message) for each in told if issubclass(each.category, NothingSeen)]
     return [torch.equal(found, expected), torch.equal(again, expected), len(around), *messages]
 
