@@ -74,6 +74,15 @@ def test_equal_weights_over_some_items_say_how_many():
     assert "It attended to 4 of 6 words about equally (25% each)" in story_of(record, query=1).sentence
 
 
+def test_about_equal_weights_that_are_written_otherwise_are_told_from_the_smallest_to_the_largest(script):
+    weights = [0.32, 0.0, 0.3, 0.2, 0.18, 0.0]
+    record = recorded(weights, effect=1)
+    told = story_of(record, query=1)
+    assert "It attended to 4 of 6 words about equally (18% to 32% each)" in told.sentence
+    assert "注意大致相等（各 18% 到 32%）" in sentence(record, told, "zh")
+    assert script(joined("uniform.js"), "equalEnds(x)", weights) == [0.18, 0.32]
+
+
 def test_a_method_of_attribution_keeps_its_largest_item():
     told = story_of(recorded([1 / 9] * 9, effect=3), query=1, attribution="rollout")
     assert "By rollout, it took most from" in told.sentence

@@ -18,7 +18,7 @@ from regard.inspection import (
     Place,
     Record,
 )
-from regard.page.modules import style
+from regard.page.modules import joined, style
 
 EFFECT = np.array([180, 80, 10])
 
@@ -180,3 +180,20 @@ def test_a_small_graph_has_no_map_of_all_edges(live):
     assert not page.locator(".adjacency").is_visible()
     assert page.locator("circle.ring").get_attribute("data-item") == "0"
     assert "--effect: #b4500a" in style("page.css")
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        (["0", "1", "2"], 0),  # the nodes of a graph
+        ([None, None, "7", "8"], 5),  # those of a window
+        (["1", "2", "3"], 1),
+        (["1", "3"], 1),
+        (["the", "fox"], 1),
+        (["0", "fox"], 1),
+        (["", "1"], 1),
+        ([], 1),
+    ],
+)
+def test_a_map_without_room_for_names_counts_items_as_they_are_named(script, names, first):
+    assert script(joined("map_drawing.js"), "firstNumber(x.map((each) => each ?? undefined))", names) == first

@@ -326,7 +326,9 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
     weight, attribution = facts.weights[facts.attended], facts.attribution
     many = _noun(record.noun, 2, language)
     if count := facts.uniform:
-        share = percent(sum(map(or_zero, facts.weights)) / count)
+        some = [weight for weight in facts.weights if weight]
+        least, highest = percent(min(some)), percent(max(some))
+        share = least if least == highest else say("fromTo", language, least=least, most=highest)
         message = "attendedEqually" if count == len(names) else "attendedSomeEqually"
         return say(message, language, count=count, all=len(names), noun=many, share=share)
     if not most:

@@ -3,8 +3,8 @@ import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { effectText, percent, probability, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
-import { uniformOver } from "./uniform.js";
-import { changeSize, largest, orZero } from "./view.js";
+import { equalEnds, uniformOver } from "./uniform.js";
+import { changeSize, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
@@ -84,7 +84,8 @@ export function isTold(place, { label, score, change }, kind) {
 }
 
 function equally({ weights, data, state: { lang } }, count) {
-  const values = { count, all: weights.length, noun: nounOf(data.noun, lang, true), share: percent(weights.reduce((sum, each) => sum + orZero(each), 0) / count) };
+  const [least, most] = equalEnds(weights).map(percent), share = least === most ? least : wordsOf(lang).fromTo({ least, most });
+  const values = { count, all: weights.length, noun: nounOf(data.noun, lang, true), share };
   return messageParts(lang, count === weights.length ? "attendedEqually" : "attendedSomeEqually", values);
 }
 
@@ -114,7 +115,8 @@ function changeOf(place, outcome, { kind, state: { lang } }, most) {
 /** What differs most between two records, as `sentenceOf` gives it; `pairs` says which items correspond. */
 export function differenceSentence({ both, state: { lang } }, pairs, most = MOST_SHOWN) {
   const tell = (name, values) => messageParts(lang, name, values), quoted = quotedIn(lang, most);
-  const absent = both.findIndex((each) => each.absent === "place");
+  // Where its layer is absent, too, that is told instead.
+  const absent = both.findIndex((each) => each.absent === "place" || (each.absent && each.state.place < 0));
   if (absent >= 0) return tell("aloneChosen", { side: "AB"[1 - absent], other: "AB"[absent] });
   const [{ kind }, { kind: otherKind }] = both, own = ownItemOf(both[0]), told = answersOf(both, lang, most);
   if (both.some(({ weights }) => !weights)) return told;

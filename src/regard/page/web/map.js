@@ -88,7 +88,7 @@ export function mapView(root, choose, source) {
     const place = shown.place = layoutOf(found, width), context = sized(canvas, place.width, place.height);
     const dots = drawCells(context, found, place, source.palette(root, high), style);
     if (place.labels) drawLabels(context, found, window, place, source.names(view, window), style);
-    else if (!window.list) drawRulers(context, found, window, place, view.layer, style);
+    else if (!window.list) drawRulers(context, found, window, place, source.names(view, window), view.layer, style);
     drawFrame(context, found, window, place, row(), cursor || row() >= 0 ? spot() : null, style);
     controls?.drawBrush(context, style);
     legend.replaceChildren(...source.legend(words, high, found, view),

@@ -121,25 +121,34 @@ export function drawLabels(context, found, window, { top, left, cell }, labels, 
   }
 }
 
-/** Numbers of items along both edges, counted from 1. */
-export function drawRulers(context, found, window, { top, left, cell }, layer, style) {
+/** The number of the first item: its name where items are named by numbers in their order, such as the nodes of a graph from 0; else 1. */
+export function firstNumber(names) {
+  // Of a window there are its names alone, in their places.
+  const at = names.findIndex((name) => name !== undefined), first = Number(names[at]) - at;
+  return names[at]?.trim() && Number.isInteger(first) && names.every((name, i) => name === undefined || Number(name) === first + i) ? first : 1;
+}
+
+/** Numbers of items along both edges. */
+export function drawRulers(context, found, window, { top, left, cell }, { rows: queries, columns: keys }, layer, style) {
   context.fillStyle = context.strokeStyle = style.getPropertyValue("--quiet");
   context.font = "12px system-ui, sans-serif";
   context.lineWidth = 1;
   context.beginPath();
   context.textBaseline = "alphabetic";
   context.textAlign = "center";
-  for (const item of ticks(window.left, window.right, found.columns * cell / MARKS_APART.top)) {
-    const x = left + (item - 1 - window.left + 0.5) / found.wide * cell;
+  const ofKeys = firstNumber(keys) - 1, ofQueries = firstNumber(queries) - 1;
+  for (const item of ticks(window.left + ofKeys, window.right + ofKeys, found.columns * cell / MARKS_APART.top)) {
+    const x = left + (item - ofKeys - 1 - window.left + 0.5) / found.wide * cell;
     context.moveTo(x, top - 5);
     context.lineTo(x, top - 1);
     context.fillText(item.toLocaleString("en"), x, top - 8);
   }
   context.textBaseline = "middle";
   context.textAlign = "right";
-  const rows = layer.queries === 1 ? [] : ticks(window.top, window.bottom, found.rows * cell / MARKS_APART.left);
+  const most = found.rows * cell / MARKS_APART.left;
+  const rows = layer.queries === 1 ? [] : ticks(window.top + ofQueries, window.bottom + ofQueries, most);
   for (const item of rows) {
-    const y = top + (item - 1 - window.top + 0.5) / found.tall * cell;
+    const y = top + (item - ofQueries - 1 - window.top + 0.5) / found.tall * cell;
     context.moveTo(left - 5, y);
     context.lineTo(left - 1, y);
     context.fillText(item.toLocaleString("en"), left - 8, y);

@@ -19,6 +19,12 @@ export function uniformOver(weights) {
   return highestOf(some, 0) / total <= Math.exp(Math.sqrt(2 * EVEN_VARIANCE * Math.log(count))) / count ? count : 0;
 }
 
+/** The smallest and the largest weight of a row, without those of weight 0. */
+export function equalEnds(weights) {
+  const some = completed(weights).filter((each) => each !== 0);
+  return [-highestOf(some.map((each) => -each), -Infinity), highestOf(some, 0)];
+}
+
 // Of a row of which the page has the largest weights, the others have what is left, in equal parts.
 function completed(weights) {
   const others = weights.reduce((count, each) => count + Number.isNaN(each), 0);
