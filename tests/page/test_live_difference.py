@@ -449,3 +449,12 @@ def test_of_vectors_the_steps_of_both_are_there(live):
     page.click('.steps-part [data-side="1"] summary')
     for key in ("ArrowRight", "ArrowDown"):
         page.keyboard.press(key)
+
+
+def test_a_head_and_a_word_that_only_the_second_has_are_told(live):
+    """In a layer that the first lacks, a word that has no partner there: no sentence has a hole."""
+    first, second = made(FIRST, 1, heads=(2,)), made(SECOND, 2, heads=(2, 3))
+    page = live(live_page(first, ("one", "other"), against=second))
+    page.evaluate("location.hash = '#record=2&place=4&layer=2&head=2'")
+    page.wait_for_function("() => location.hash.includes('head=2')")
+    assert page.locator(".sentence").inner_text() == "The chosen item of B has no partner in A."
