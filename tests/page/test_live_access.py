@@ -77,6 +77,15 @@ def test_the_numbers_are_there_in_every_medium(live, media):
     assert page.evaluate(WIDE) == 0
 
 
+def test_bars_have_room_on_a_sheet_of_paper(live):
+    """Of A4 between its margins, 720 pixels: the longest bar is seen to be long."""
+    page = live(document(seen()), width=720)
+    page.emulate_media(media="print")
+    for kind in ("weight", "effect"):
+        widths = page.locator(f".compared .bar.{kind}").evaluate_all("(all) => all.map((each) => each.offsetWidth)")
+        assert max(widths) > 60
+
+
 def test_targets_are_large_enough(live):
     """24 by 24 pixels, as WCAG 2.2 asks."""
     page = live(document(seen(), labels()))
