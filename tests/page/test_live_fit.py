@@ -37,3 +37,17 @@ def test_small_and_large_changes_of_numbers_fit(live, width):
     page = live(document(RECORDS["a number"]()), width=width)
     assert any(len(each) > 7 for each in page.locator(".compared .number").all_inner_texts())
     assert page.evaluate(TOO_LONG) == []
+
+
+def test_short_words_are_not_broken_in_a_narrow_window(live):
+    record = regard.load("english-pos").see(["They", "become", "negative", "bank", "accounts", "they", "."])
+    page = live(live_page(record, ["sentence"]), width=390)
+    lines = page.locator(".compared tbody th button").evaluate_all(
+        """(all) => all.map((each) => {
+          const range = document.createRange();
+          range.selectNodeContents(each);
+          return [each.textContent, new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom / 8))).size];
+        })"""
+    )
+    assert len(lines) > 4
+    assert [text for text, count in lines if count > 1] == []
