@@ -1,5 +1,6 @@
 """`regard see`: any model, one input, the story in a terminal of any kind, as JSON and as a page."""
 
+import html
 import json
 import re
 
@@ -245,3 +246,40 @@ def test_the_help_has_examples(see):
     out = see("--help")[1]
     assert 'regard see english-pos "I saw a saw ."' in out
     assert "save_pretrained" in out
+
+
+STRANGE = "'qwfp zxcv asdf' is unlike what english-sentiment was made for: 3 of its 3 words are unknown to it."
+
+
+def test_a_warning_is_told_once_in_a_terminal_and_stays_in_files(see, tmp_path):
+    written = ("--html", "seen.html", "--save", "seen.safetensors")
+    code, out, err = see("english-sentiment", "qwfp zxcv asdf", *written)
+    assert (code, err.count(STRANGE), out.count("Warning:")) == (0, 1, 0)
+    # Once for a reader without a script, once in the data of the page.
+    page = (tmp_path / "seen.html").read_text(encoding="utf-8")
+    assert html.unescape(page).count(STRANGE) == 2
+    # Who reads the record hasn't seen the model run.
+    code, out, err = see("seen.safetensors")
+    assert (code, err, " ".join(out.split()).count(f"Warning: {STRANGE}")) == (0, "", 1)
+    (warning,) = json.loads(see("seen.safetensors", "--format", "json")[1])["warnings"]
+    assert warning.startswith(STRANGE)
+
+
+def test_in_a_comparison_a_warning_is_told_once_too(see, tmp_path):
+    words = ("english-sentiment", "qwfp zxcv asdf", "--compare-input", "a warm film")
+    code, out, err = see(*words, "--html", "both.html")
+    assert (code, err.count(STRANGE), out.count("Warning:")) == (0, 1, 0)
+    page = html.unescape((tmp_path / "both.html").read_text(encoding="utf-8"))
+    # In the comparison, in the story of A, and in the data.
+    assert page.count(STRANGE) == 3
+    assert [len(each["warnings"]) for each in json.loads(see(*words, "--format", "json")[1])["compared"]] == [1, 0]
+
+
+def test_how_a_chinese_text_is_split_is_among_the_warnings(see, tmp_path):
+    code, out, err = see("chinese-pos", "我爱北京天安门", "--html", "seen.html", "--no-effects")
+    assert (code, err.count("is split into the longest words"), out.count("Warning:")) == (0, 1, 0)
+    assert (
+        html.unescape((tmp_path / "seen.html").read_text(encoding="utf-8")).count("split into the longest words") == 2
+    )
+    assert "longest words" not in see("chinese-pos", "我 爱 北京", "--save", "spaced.st", "--no-effects")[2]
+    assert "Warning:" not in see("spaced.st")[1]

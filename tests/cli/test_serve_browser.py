@@ -193,3 +193,16 @@ def test_a_page_of_another_site_gets_nothing(chromium, port):
     page.wait_for_timeout(500)
     assert not any(re.search("what it attended to", frame.content()) for frame in page.frames)
     context.close()
+
+
+def test_a_warning_of_a_text_stands_above_its_sentence_alone(opened, port):
+    page = opened(port)
+    page.fill("#input", "Привет мир")
+    page.keyboard.press("Enter")
+    until(page, ".warning", "is unlike what english-pos was made for")
+    assert page.locator(".warning").count() == 1
+    # Not in the list below the form, too.
+    assert page.locator(".asking .notes li").count() == 0
+    page.fill("#input", SENTENCE)
+    page.keyboard.press("Enter")
+    sync_api.expect(page.locator(".warning")).to_have_count(0)

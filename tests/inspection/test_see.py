@@ -347,7 +347,7 @@ def test_the_place_that_changes_most_is_shown_and_its_own_item_does_not_count():
 def test_the_blocks_in_their_order():
     removed = (((SAME, VERB), (SAME, STAYS)),)
     page = story(record_with(((SAME, VERB), (SAME, STAYS)), removed, scores=(0.75, 0.75)), query=2)
-    items, _, comparison, heads, _ = page.blocks
+    items, _, comparison, _, heads, _ = page.blocks
     assert isinstance(items, Items)
     assert [(item.text, item.label, item.note, item.marked) for item in items.items] == [
         ("a", "DET", "75%", False),

@@ -105,7 +105,7 @@ def say(
     watch = map or layer is not None or head is not None or html is not None or figure is not None or plain
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
-    from regard.cli.answering.showing import Show, as_page
+    from regard.cli.answering.showing import Show, as_page, with_warnings
     from regard.cli.output.console import output_console, progress_over
     from regard.cli.output.figure_file import FigureFile
     from regard.cli.output.html_page import HtmlPage
@@ -151,7 +151,7 @@ def say(
                 console.line()
                 show(seen, console, plain=plain)
         if seen is not None and page is not None:
-            page.add(seen, heading=True, record=record)
+            page.add(seen if record is None else with_warnings(seen, record), heading=True, record=record)
         if record is not None and drawn is not None:
             drawn.add(record)
     if page is not None:

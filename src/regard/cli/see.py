@@ -173,7 +173,7 @@ def _see(
     # Here and not above: these bring torch, for which --help and a mistyped option needn't wait.
     import_torch()
     from regard.cli.answering.cases import cases_of, check_attends
-    from regard.cli.answering.showing import Show, as_json, facts_as_json, maps, weights_page
+    from regard.cli.answering.showing import Show, as_json, facts_as_json, maps, weights_page, without_warnings
     from regard.cli.output.console import output_console
     from regard.cli.output.html_page import HtmlPage
     from regard.inspection import save_record, story_of
@@ -225,7 +225,7 @@ def _see(
         if options.format is Format.json:
             typer.echo(json.dumps(values(), ensure_ascii=False, indent=2))
         else:
-            show(page, console, plain=options.plain)
+            show(page if case is None else without_warnings(page, record), console, plain=options.plain)
     # Last, so that the terminal ends with the file's name.
     if page_file is not None:
         # The live page draws weights; shares by another method are still.
@@ -296,7 +296,7 @@ def _heads(text: str) -> tuple[tuple[int, int], ...]:
 def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPage | None", console: "Console") -> None:
     """Print what differs between two records, and write the page of both."""
     from regard.cli.answering.cases import cases_of, check_attends
-    from regard.cli.answering.showing import difference_as_json
+    from regard.cli.answering.showing import difference_as_json, without_warnings
     from regard.inspection import comparison_of
     from regard.inspection.views.comparison_page import comparison_page
     from regard.inspection.views.patched import patched_of
@@ -321,7 +321,9 @@ def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPa
         if options.format is Format.json:
             typer.echo(json.dumps(difference_as_json(found, titles), ensure_ascii=False, indent=2))
         else:
-            show(comparison_page(found, titles, options.top, patched), console, plain=options.plain)
+            read = [record for record, case in zip(records, cases, strict=True) if case is not None]
+            page = without_warnings(comparison_page(found, titles, options.top, patched), *read)
+            show(page, console, plain=options.plain)
     if page_file is not None:
         page_file.write_comparison(found.records, titles, **options.chosen, patched=patched)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import torch
 from torch import Tensor
 
-from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution
+from regard.errors import ArgumentError, LongerThanTrained, OutOfDistribution, UnreliablePrediction
 from regard.inputs import Batch, as_list, detect_script
 from regard.modules.inference import maximum_positions
 from regard.page.numbers import counted
@@ -181,33 +181,38 @@ class Model(Generic[_Given]):
                 raise ArgumentError(
                     f"a source may have {counted(most, kind.noun)}, {why}, but one has {len(item):,}. {kind.shorten}"
                 )
+        for warning in self.warnings_about(source, item):
+            warnings.warn(warning, stacklevel=2)
+        return item
+
+    def warnings_about(self, source: Any, item: Any) -> Iterator[UnreliablePrediction]:
+        """The warnings that `read` gives of a source.
+
+        Args:
+            source: the source.
+            item: what `read` returned for it.
+        """
+        kind = self.recipe.input
         trained = self.about.get("training", {}).get("longest")
         if self.task.decides_length and isinstance(trained, int) and len(item) > trained:
-            warnings.warn(
+            yield LongerThanTrained(
                 f"a source has {counted(len(item), kind.noun)}, but none that {self.name} was trained on has more than "
-                f"{trained:,}: the prediction may end too early, or be wrong. {kind.shorten}",
-                LongerThanTrained,
-                stacklevel=2,
+                f"{trained:,}: the prediction may end too early, or be wrong. {kind.shorten}"
             )
         if (script := self.other_script(source)) is not None:
-            warnings.warn(
+            yield OutOfDistribution(
                 f"{_shown(source)} is in {script} characters, but {self.name} was trained on {self.script} ones, and "
                 f"is wrong more often on others. Convert it by --script {self.script}; from Python: "
-                f"regard.inputs.convert_script(text, {self.script!r}).",
-                OutOfDistribution,
-                stacklevel=2,
+                f"regard.inputs.convert_script(text, {self.script!r})."
             )
-            return item
+            return
         for each in kind.ood_statistics(self.encoder, source) if self.ood_thresholds and len(item) else ():
             if (usual := self.ood_thresholds.get(each.name)) is not None and usual.exceeded(each):
-                warnings.warn(
+                yield OutOfDistribution(
                     f"{_shown(source)} is unlike what {self.name} was made for: {each.description}. The answer may be "
-                    "wrong.",
-                    OutOfDistribution,
-                    stacklevel=2,
+                    "wrong."
                 )
-                break
-        return item
+                return
 
     def encode(self, sources: Iterable[Any]) -> Batch:
         """Encode sources as one batch, in their order, on the device of the network.

@@ -69,6 +69,7 @@ def _look(model: "Model[Any]", group: Sequence[tuple[Any, Any]]) -> Iterator[Rec
             noun=kind.noun,
             grid=kind.grid(model.encoder, source),
             input=drawn_input(model, source),
+            warnings=tuple(map(str, model.warnings_about(source, item))),
         )
 
 
@@ -188,6 +189,7 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         batched=batch.mask is None,
         note=_UNHIDDEN.format(noun=kind.noun, whole=kind.source_noun) if batch.whole is not None else "",
         input=drawn_input(model, source),
+        warnings=tuple(map(str, model.warnings_about(source, item))),
     )
 
 

@@ -1,10 +1,11 @@
 """Models of any kind, loaded once, and what each makes of an input: the case that `regard.inspection.see` runs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from regard.cli.answering.reading import sources_of
-from regard.cli.answering.sentences import words_of
+from regard.cli.answering.sentences import split_warning, words_of
 from regard.cli.arguments.trusted import load
 from regard.errors import ArgumentError
 from regard.inspection import Case, Record
@@ -62,7 +63,10 @@ def _own(name: str, origin: str, longest: int | None) -> Cases:
 
     def case(text: str) -> Case:
         if is_tagger:
-            return model.case(words_of(model, text), longest=longest)
+            words = words_of(model, text)
+            found = model.case(words, longest=longest)
+            split = split_warning(text, words)
+            return replace(found, warnings=(split, *found.warnings)) if split else found
         found = sources_of(model, text, origin)
         if len(found) > 1:
             raise ArgumentError(

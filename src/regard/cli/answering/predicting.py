@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from regard.cli.answering.reading import Line, sources_of, until_broken
-from regard.cli.answering.showing import DEFAULT_TOP, Show, as_json, as_page
+from regard.cli.answering.showing import DEFAULT_TOP, Show, as_json, as_page, with_warnings
 from regard.cli.arguments.broken_lines import BrokenLines, with_option
 from regard.errors import DataError, MissingExtraError, RegardError
 from regard.page import Page
@@ -136,7 +136,8 @@ class Predicting:
     def html_page(self, answered: Answered) -> Page:
         """The prediction as a page for HTML, with the items with the most attention and the map."""
         show = self.show._replace(top=self.show.top or DEFAULT_TOP, map=True)
-        return as_page(answered.record, answered.prediction.source or "an empty text", show)
+        page = as_page(answered.record, answered.prediction.source or "an empty text", show)
+        return with_warnings(page, answered.record)
 
     def json(self, answered: Answered) -> str:
         """The prediction as JSON, with the attention if it is shown."""

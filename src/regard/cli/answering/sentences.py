@@ -1,7 +1,7 @@
 """The words of a sentence, as a tagger reads them."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from regard.errors import DataError, OutOfDistribution
 from regard.inputs import is_spaced, split_chinese, split_words
 from regard.tasks.tagger.segmenting import segment
 
-__all__ = ["words_of"]
+__all__ = ["split_warning", "words_of"]
 
 # The time for attention grows with the square of the length: 10,000 words take seconds, a million take hours.
 _MOST_TAGGED = 10_000
@@ -51,14 +51,19 @@ def _split(model: Any, text: str, segmenter: Callable[[], Any] | None) -> list[s
             warnings.filterwarnings("ignore", message=".* is in .* characters", category=OutOfDistribution)
             return segment(segmenter(), [text])[0]
     words = split_chinese(text, _known(model.encoder))
-    if len(words) > 1 and not spaced:
-        warnings.warn(
-            "the text has no spaces, so it is split into the longest words that the tagger knows. Use --split for "
-            "a trained segmenter, or put spaces between the words.",
-            OutOfDistribution,
-            stacklevel=2,
-        )
+    if warning := split_warning(text, words):
+        warnings.warn(warning, OutOfDistribution, stacklevel=2)
     return words
+
+
+def split_warning(text: str, words: Sequence[str]) -> str:
+    """The warning that `words_of` gives of a text that it splits into words without a segmenter; "" for none."""
+    if len(words) < 2 or not is_chinese(text) or is_spaced(text):
+        return ""
+    return (
+        "the text has no spaces, so it is split into the longest words that the tagger knows. Use --split for "
+        "a trained segmenter, or put spaces between the words."
+    )
 
 
 @cache

@@ -9,6 +9,7 @@ from torch import Tensor
 from regard import inspection
 from regard.inspection import Outcome, Record
 from regard.inspection.explain.outcomes import Place
+from regard.inspection.views.story import warnings_of
 from regard.page import Page, Prose
 from regard.page.numbers import counted
 
@@ -25,6 +26,8 @@ __all__ = [
     "facts_as_json",
     "maps",
     "weights_page",
+    "with_warnings",
+    "without_warnings",
 ]
 
 DEFAULT_TOP = 3
@@ -72,6 +75,17 @@ def as_page(record: Record, title: str, show: Show) -> Page:
     if show.map:
         pages.append(maps(record, show.layer, show.head))
     return Page.of(title, *pages)
+
+
+def with_warnings(page: Page, record: Record) -> Page:
+    """A page that begins with the warnings of a record, for a file that is read without the terminal."""
+    return Page(page.title, (*warnings_of(record), *page.blocks))
+
+
+def without_warnings(page: Page, *records: Record) -> Page:
+    """A page without the warnings of records, for a terminal that has shown them when their inputs were read."""
+    warned = [each for record in records for each in warnings_of(record)]
+    return Page(page.title, tuple(block for block in page.blocks if block not in warned))
 
 
 def weights_page(record: Record, layer: int | None, head: int | None, top: int) -> Page:
@@ -158,6 +172,7 @@ def facts_as_json(record: Record, told: "Facts") -> dict[str, Any]:
     return {
         "model": record.model,
         "answer": _answer(told.place),
+        "warnings": list(record.warnings),
         "sentence": told.sentence,
         "shown": told.title,
         "attribution": None
@@ -202,6 +217,7 @@ def difference_as_json(found: "RecordDifference", titles: tuple[str, str]) -> di
                 "title": title,
                 "model": record.model,
                 "answer": _answer(record.outcomes.places[number]) if record.outcomes and number is not None else None,
+                "warnings": list(record.warnings),
                 "shown": told and told.title,
             }
             for title, record, number, told in zip(titles, found.records, found.places, found.stories, strict=True)

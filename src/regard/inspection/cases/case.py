@@ -54,6 +54,7 @@ class Case:
         previous: the text of what was written before each of `queries`, if `layers` makes those of a decoder.
         note: a sentence about what can't be measured; "" if all can.
         input: what is drawn of an input that is no text; see `Record`.
+        warnings: the warnings that were given of the input; see `Record`.
 
     Raises:
         ArgumentError: there are no items or no places.
@@ -80,6 +81,7 @@ class Case:
     previous: tuple[str, ...] = ()
     note: str = ""
     input: DrawnInput | None = None
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("items", "places"):

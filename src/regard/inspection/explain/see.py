@@ -122,6 +122,7 @@ def see(
         seen=seen,
         outcomes=outcomes,
         input=case.input,
+        warnings=case.warnings,
     )
 
 

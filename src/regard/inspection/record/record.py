@@ -201,6 +201,7 @@ class Record:
         decoder: of an encoder-decoder, the layers in which `previous` attend to each other; empty if not recorded.
         previous: the text of what was written before each of `queries`; empty without `decoder`.
         input: what is drawn of an input that is no text; None: only the texts of its items are shown.
+        warnings: why the prediction for this input may be wrong, as sentences: the warnings that were given of it.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -227,6 +228,7 @@ class Record:
     decoder: tuple[LayerRecord, ...] = ()
     previous: tuple[str, ...] = ()
     input: DrawnInput | None = None
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         keys, queries, previous = len(self.items), len(self.query_items), len(self.previous)

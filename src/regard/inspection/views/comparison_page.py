@@ -18,7 +18,7 @@ from regard.inspection.views.comparison import (
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_points
 from regard.inspection.views.patched import Patched
-from regard.inspection.views.story import MOST_ROWS, largest_in_turn
+from regard.inspection.views.story import MOST_ROWS, largest_in_turn, warnings_of
 from regard.page import Block, Items, Page, Prose, Table
 from regard.page.messages import say
 from regard.page.numbers import in_points, percent, percent_change
@@ -101,7 +101,7 @@ def comparison_page(
     ):
         layer = f" ({told.title[0].lower()}{told.title[1:]})" if told else ""
         blocks.append(Prose(f"{letter}: {title}{layer}"))
-        blocks.append(_shown(record, number))
+        blocks += [_shown(record, number), *warnings_of(record)]
     blocks.append(Prose(found.sentence))
     blocks += _item_table(found, top)
     blocks += _head_table(found, top)
@@ -165,6 +165,8 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     yield _numbers(columns, lines)
     if len(lines) < len(items):
         yield Prose(say("othersOfBoth", count=len(items) - len(lines)))
+    if effects:
+        yield Prose(say("hiding"))
 
 
 def _effect(outcome: Outcome, kind: str, place: Place) -> str:

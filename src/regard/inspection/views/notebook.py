@@ -5,7 +5,7 @@ from regard.inspection.views.answer_page import answer_page
 from regard.inspection.views.item_labels import item_labels
 from regard.inspection.views.item_rankings import item_rankings, pooled_ranking
 from regard.inspection.views.live_page import live_page
-from regard.inspection.views.story import story
+from regard.inspection.views.story import story, warnings_of
 from regard.page import Page, as_text
 from regard.page.frame import as_frame
 
@@ -50,7 +50,7 @@ def _summary(record: Record) -> Page:
     """The story, or of a record of which no effects are known the answer and the largest weights."""
     if record.outcomes is not None and (record.layers or record.pooling is not None):
         return story(record)
-    pages = []
+    pages = [Page("", tuple(warnings_of(record)))]
     if record.labels:
         pages.append(item_labels(record))
     elif record.answer is not None or not record.items:

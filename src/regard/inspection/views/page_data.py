@@ -140,6 +140,7 @@ def _record(
         "scores": list(record.scores),
         "grid": None if record.grid is None else list(record.grid),
         "input": drawn,
+        "warnings": list(map(visible, record.warnings)),
         "layers": layers,
         "pooling": pooling,
         "outcomes": outcomes,

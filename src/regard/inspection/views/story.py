@@ -18,7 +18,7 @@ from regard.page.messages import say
 from regard.page.numbers import counted, probability
 from regard.page.visible import visible
 
-__all__ = ["MOST_ROWS", "compared_items", "largest_in_turn", "stories", "story", "story_page"]
+__all__ = ["MOST_ROWS", "compared_items", "largest_in_turn", "stories", "story", "story_page", "warnings_of"]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
@@ -84,14 +84,21 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
     notes = ["" if record.outcomes is None else record.outcomes.note, effective_note(record)]
     blocks = [
         *_items(record, told),
+        *warnings_of(record),
         Prose(told.sentence),
         compared_items(record, told, top),
+        *([Prose(say("hiding"))] if told.hidden else []),
         *_method(told),
         *_head_table(told, top, heads),
         *_about_noise(told),
         *(Prose(note) for note in notes if note),
     ]
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.every_layer) + (record.pooling is not None)))))
+
+
+def warnings_of(record: Record) -> list[Prose]:
+    """The warnings of a record, each as a paragraph."""
+    return [Prose(say("warning", text=visible(each))) for each in record.warnings]
 
 
 def _items(record: Record, told: Facts) -> Iterator[Block]:

@@ -13,6 +13,7 @@ import { pairsOf } from "./pairs.js";
 import { patchedPart } from "./patched.js";
 import { sideMark } from "./sides.js";
 import { chosenOf, stepsView } from "./steps.js";
+import { warningsOf } from "./warned.js";
 import { inputNameOf, nounOf, wordsOf } from "./words.js";
 
 const MANY_KEYS = 40;
@@ -24,7 +25,8 @@ export function bothOf(all) {
     changed: pairs.changed, normal: pairs.normal, viewOf: pairs.viewOf, step: pairs.step, stepKey: pairs.stepKey,
     sentence: (view, most) => differenceSentence(view, pairs, most),
     heading: (_, words) => [words.both], headsNote: (_, words) => words.bothHeadsNote, stepsNote: () => "",
-    told: () => all.records, notes: (view) => notesOf(view, pairs), choosesRecord: false,
+    // Each side has its own.
+    told: () => all.records, warnings: () => [], notes: (view) => notesOf(view, pairs), choosesRecord: false,
     /** Everything that can be found, with the record that it is of. */
     texts: () => pairs.pairs.queries.map(([one, other]) => (one === null ? [1, other] : [0, one]))
       .map(([side, i]) => ({ side, i, text: (all.records[side].queries || all.records[side].items)[i] })),
@@ -36,13 +38,13 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
   page.classList.add("both");
   const on = (side, action) => (change) => action(change && { side, ...change });
   const sides = [0, 1].map((side) => {
-    const name = h("p", { class: "quiet side-name" }), box = h("div", {}), nothing = h("p", { class: "quiet" });
-    items.append(h("div", { class: "side", "data-side": side, role: "group" }, name, box, nothing));
+    const name = h("p", { class: "quiet side-name" }), box = h("div", {}), nothing = h("p", { class: "quiet" }), warned = h("div", {});
+    items.append(h("div", { class: "side", "data-side": side, role: "group" }, name, box, nothing, warned));
     const title = h("h3", { class: "quiet" }), walk = h("div", {});
     steps.append(h("div", { "data-side": side }, title, walk));
     const mapTitle = h("h3", { class: "quiet" }), mapBox = h("div", { "data-side": side }), noMap = h("p", { class: "quiet" });
     map.append(h("div", {}, mapTitle, mapBox, noMap));
-    return { name, nothing, title, walk, show: inputView(box, on(side, choose), on(side, peek)), step: stepsView(walk, title), mapTitle, mapBox, noMap };
+    return { name, nothing, warned, title, walk, show: inputView(box, on(side, choose), on(side, peek)), step: stepsView(walk, title), mapTitle, mapBox, noMap };
   });
   items.classList.add("sides");
   steps.classList.add("sides");
@@ -104,7 +106,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     // Many cells need more room than three maps beside each other have.
     map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
     both.forEach((each, side) => {
-      const { name, nothing, title, walk, show, step, mapTitle, mapBox, noMap } = sides[side], letter = "AB"[side], hasLayer = each.absent !== "layer";
+      const { name, nothing, warned, title, walk, show, step, mapTitle, mapBox, noMap } = sides[side], letter = "AB"[side], hasLayer = each.absent !== "layer";
       const why = !hasLayer ? words.noLayer({ side: letter }) : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
       name.replaceChildren(sideMark(side), " ", h("strong", {}, token(clipped(each.data.title, 120))),
         ...[each.data.model === each.data.title ? "" : each.data.model, ...(hasLayer ? nameOfHead(each, words) : [])]
@@ -112,6 +114,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
       nothing.textContent = each.absent ? why : "";
       nothing.hidden = !each.absent;
+      warned.replaceChildren(...warningsOf(each.data.warnings, words));
       show(each);
       walk.hidden = !isTold[side];
       if (isTold[side]) step(each, chosen[side]);

@@ -60,7 +60,7 @@ export function comparedView(root, choose, pairs = null) {
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
       ...(others ? [h("p", { class: "quiet" }, pairs || view.least === null ? words.others({ count: others }) : restOf(view))] : []),
-      ...(measured ? [] : [h("p", { class: "quiet" }, words.noEffects)]),
+      h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects),
       ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
   };
 }

@@ -91,7 +91,9 @@ async function converse() {
     title.remove();
     goTo(hashForOthers(address()), true);
     start(all, oneOf, showing.signal);
-    notes.replaceChildren(...warnings.map((each) => h("li", {}, each)));
+    // A record's own stand above its sentence.
+    const others = warnings.filter((each) => !all.records.some((record) => record.warnings.includes(each)));
+    notes.replaceChildren(...others.map((each) => h("li", {}, each)));
   }
 
   // What happens, and in the words of the language that was chosen last.

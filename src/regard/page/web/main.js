@@ -9,6 +9,7 @@ import { isModified, languageButtons, putUp, tellLanguage } from "./shell.js";
 import { firstState, hashOf, readState } from "./state.js";
 import { tilesOf } from "./threads.js";
 import { placeAt } from "./view.js";
+import { warningsOf } from "./warned.js";
 import { nounOf, messageText, wordsOf } from "./words.js";
 
 /**
@@ -35,13 +36,13 @@ export function start(all, formOf, signal) {
   };
   const where = h("h1", { class: "where" }), ask = h("p", { class: "ask quiet" });
   const languages = h("p", { class: "languages" }), records = h("p", { class: "records" });
-  const items = h("div", {}), sentence = h("p", { class: "sentence", "aria-live": "polite" });
+  const items = h("div", {}), warned = h("div", {}), sentence = h("p", { class: "sentence", "aria-live": "polite" });
   const compared = h("div", {}), heads = h("div", { class: "heads" }), map = h("div", {}), steps = h("div", {});
   const comparedPart = part("compared-part", compared), headsPart = part("heads-part", heads);
   const mapPart = part("map-part", map), stepsPart = part("steps-part", steps);
   const checked = h("footer", {});
   const help = h("dialog", {}), find = h("dialog", { class: "find" });
-  const page = h("main", { class: "live" }, h("header", {}, where, languages), records, ask, items, sentence,
+  const page = h("main", { class: "live" }, h("header", {}, where, languages), records, ask, items, warned, sentence,
     h("div", { class: "columns" }, comparedPart.section, headsPart.section, mapPart.section, stepsPart.section),
     checked, help, find);
   putUp(page);
@@ -77,6 +78,7 @@ export function start(all, formOf, signal) {
     showRecords(words);
     const noun = nounOf(data.queries ? "word" : data.noun, state.lang);
     ask.textContent = words.pick({ article: /^[aeiou]/.test(noun) ? "an" : "a", noun });
+    warned.replaceChildren(...warningsOf(form.warnings(view), words));
     const parts = form.sentence(view), uncut = messageText(form.sentence(view, Infinity));
     sentence.title = uncut === messageText(parts) ? "" : uncut;
     sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));

@@ -24,7 +24,7 @@ export function oneOf({ records }) {
       view.pooled && !view.usesPooling ? words.overAll({ count: (view.data.queries || view.data.items).length }) : ""],
     headsNote: (view, words) => (view.removed.length ? words.headsNote : ""),
     stepsNote: ({ pooled, place, names, key }) => (pooled ? "" : `${clipped(place.name, MOST_SHOWN)} → ${clipped(names[key], MOST_SHOWN)}`),
-    told: (view) => [view.data], notes: () => [], choosesRecord: records.length > 1,
+    told: (view) => [view.data], warnings: ({ data }) => data.warnings, notes: () => [], choosesRecord: records.length > 1,
     texts: (state) => (dataOf(state).queries || dataOf(state).items).map((text, i) => ({ text, i })),
     views: ({ items, compared, heads, map, steps, stepsTitle }, choose, peek, tiles, signal) => [inputView(items, choose, peek),
       comparedView(compared, choose), headsView(heads, choose, signal),

@@ -97,22 +97,18 @@ class Seq2SeqModel(Model[TextTarget]):
         found.traced_as, found.run = traced, run
         return found
 
-    def read(self, source: Any, longest: int | None = None) -> Any:
-        """Read a source, as `Model.read` does.
+    def warnings_about(self, source: Any, item: Any) -> Iterator[UnreliablePrediction]:
+        """The warnings that `read` gives of a source.
 
-        Warns:
-            LongerThanTrained: as in `Model.read`.
-            OutOfVocabulary: it has characters or words that aren't in the vocabulary; the model can't tell them apart.
+        Among them is `OutOfVocabulary`: it has characters or words that aren't in the vocabulary, which the model can't
+        tell apart.
         """
-        item = super().read(source, longest)
+        yield from super().warnings_about(source, item)
         if unknown := self.recipe.input.unknown_pieces(self.encoder, source):
             shown = ", ".join(f"{piece!r:.40}" for piece in unknown[:8]) + (", ..." if len(unknown) > 8 else "")
-            warnings.warn(
-                f"a source has {shown}, which {self.name} hasn't learned: what it writes for them is a guess.",
-                OutOfVocabulary,
-                stacklevel=2,
+            yield OutOfVocabulary(
+                f"a source has {shown}, which {self.name} hasn't learned: what it writes for them is a guess."
             )
-        return item
 
     def write(
         self,

@@ -49,6 +49,7 @@ def record_writing(model: "Seq2SeqModel", sources: Iterable[Any], longest: int |
             answer=text_of(said, model.target),
             noun=kind.noun,
             input=drawn_input(model, source),
+            warnings=tuple(map(str, model.warnings_about(source, item))),
         )
 
 
@@ -127,4 +128,5 @@ def case_of(model: "Seq2SeqModel", source: Any, longest: int | None = None) -> C
         layers=lambda seen: (_layers_to_the_source(network, seen, len(names)), None),
         hide=lambda key: HideKey(key, layer=modules),
         input=drawn_input(model, source),
+        warnings=tuple(map(str, model.warnings_about(source, item))),
     )

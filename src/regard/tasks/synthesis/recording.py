@@ -42,6 +42,7 @@ def record_speaking(model: "Synthesizer", sources: Iterable[Any], longest: int |
             queries=tuple(f"{step * model.target.seconds:.2f} s" for step in range(len(said.frames))),
             answer=model.to_speech(said),
             noun=kind.noun,
+            warnings=tuple(map(str, model.warnings_about(source, item))),
         )
 
 
