@@ -180,3 +180,15 @@ def test_a_small_graph_has_no_map_of_all_edges(live):
     assert not page.locator(".adjacency").is_visible()
     assert page.locator("circle.ring").get_attribute("data-item") == "0"
     assert "--effect: #b4500a" in style("page.css")
+
+
+def test_the_caption_of_an_item_says_what_is_left_without_it(live):
+    page = live(document(picture([-0.6, 0.002, -0.3, 0.0, 0.0, 0.0])))
+    said = {}
+    for number in (1, 2, 4):
+        page.evaluate(f"location.hash = '#key={number}&lang=en'")
+        page.wait_for_function(f"document.querySelectorAll('.compared tbody tr')[{number - 1}].className === 'key'")
+        said[number] = page.locator(".drawn .line").inner_text().rpartition(" · ")[2]
+    assert said == {1: "without it 90% → 30%", 2: "without it unchanged", 4: "without it unchanged"}
+    page.evaluate("location.hash = '#key=2&lang=zh'")
+    page.wait_for_function("document.querySelector('.drawn .line').textContent.endsWith('没有它 不变')")
