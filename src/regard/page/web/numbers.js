@@ -45,6 +45,11 @@ function rounded(value, most) {
   return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
+/** A number as text with the minus sign that print has. */
+export function withMinus(text) {
+  return text.replace(/^-/, "−");
+}
+
 /** Two digits, for numbers of which there are many. */
 export function brief(value) {
   const size = Math.abs(value);

@@ -1,8 +1,8 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { brief, percent, short } from "./numbers.js";
-import { bracketed, scoreTexts, withMinus } from "./sums.js";
+import { brief, percent, short, withMinus } from "./numbers.js";
+import { bracketed, scoreTexts } from "./sums.js";
 import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt } from "./weights.js";
 import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";

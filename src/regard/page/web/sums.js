@@ -1,5 +1,5 @@
 // The numbers on the way to a weight, written so that what is printed adds up.
-import { short } from "./numbers.js";
+import { short, withMinus } from "./numbers.js";
 
 const LEAST_PLACES = 3;  // the exponential of a score takes differences as they are, however large the scores
 const MOST_PLACES = 6;
@@ -25,11 +25,6 @@ export function scoreTexts({ scaled, bias = 0, score, largest = score }) {
   const [b, s, l] = [bias, score, largest].map((value) => Number(fixed(value)));
   return textsOf({ scaled: Number.isFinite(score) ? s - b : scaled, bias: b, score: s, largest: l, difference: s - l },
     (value) => (Number(fixed(value)) === 0 ? "0" : fixed(value)));
-}
-
-/** A number as text with the minus sign of formulas. */
-export function withMinus(text) {
-  return text.replace(/^-/, "−");
 }
 
 /** A number in a formula: one below 0 in brackets. */
