@@ -357,12 +357,12 @@ def test_the_blocks_in_their_order():
     assert comparison.title == "Layer 1 of 1, average of heads 1-2"
     assert [(row.label, row.first, row.second, row.written, row.note) for row in comparison.rows] == [
         ("a", 0.25, -0.5, "75% -> 25%", "VERB 62%"),
-        ("saw", 0.75, 0.0, "75%", "NOUN"),
+        ("saw", 0.75, 0.0, "unchanged", "NOUN"),
     ]
     assert isinstance(heads, Table)
     assert [(row[0], row[2], row[3]) for row in heads.rows] == [
         ("1.1", "75% -> 25%", "VERB 62%"),
-        ("1.2", "75%", "NOUN"),
+        ("1.2", "unchanged", "NOUN"),
     ]
     assert "An effect" not in as_text(page)
     assert page.blocks[-1].text.startswith("Checked: the outputs of 1 layer")

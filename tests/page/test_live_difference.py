@@ -83,6 +83,15 @@ def signed(value, kind="weights"):
     return size if value == 0 else f"{'−' if value < 0 else '+'}{size}"
 
 
+def changed(place, outcome):
+    """A change of a probability as the page writes it."""
+    before, after = probability(place.score), probability(place.score + outcome.change)
+    if before != after:
+        return f"{before} → {after}"
+    # Another answer is a change, however little the probability of this one changes.
+    return "unchanged" if outcome.label == place.label else f"{'−' if outcome.change < 0 else '+'}<1 point"
+
+
 @pytest.mark.parametrize("name", ["records", "twins"])
 def test_each_view_has_the_numbers_of_numpy(live, request, name):
     both = request.getfixturevalue(name)
@@ -104,10 +113,9 @@ def test_each_view_has_the_numbers_of_numpy(live, request, name):
             told_gap = "" if None in (a, b) else in_points(percent_change(rows[0][a], rows[1][b]))
             assert gap == told_gap.replace("-", "−")
             outcome = [both[side].outcomes.hidden[number][(query, partner[query])[side]] for side, _, number in there]
-            before = [both[side].outcomes.places[(query, partner[query])[side]].score for side, *_ in there]
+            before = [both[side].outcomes.places[(query, partner[query])[side]] for side, *_ in there]
             assert mattered == [
-                letter + " → ".join(dict.fromkeys((probability(score), probability(score + one.change))))
-                for (_, letter, _), score, one in zip(there, before, outcome, strict=True)
+                letter + changed(place, one) for (_, letter, _), place, one in zip(there, before, outcome, strict=True)
             ]
             assert [each[1:].split()[0] for each in without] == [one.label for one in outcome]
     # The sentence in the other language.
@@ -220,7 +228,7 @@ def test_two_maps_have_one_scale(live, records, text):
     for width, number in shares:
         assert width == pytest.approx(60 * number / most, abs=60 * 1.2 / most)
     changes = [
-        (width, abs(float(text.split("%")[0]) - float(text.split(" ")[-1][:-1])))
+        (width, 0.0 if text == "unchanged" else abs(float(text.split("%")[0]) - float(text.split(" ")[-1][:-1])))
         for kind, width, text in bars
         if kind == "effect" and not {"<", ">"} & {*text}
     ]

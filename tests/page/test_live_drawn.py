@@ -197,3 +197,41 @@ def test_a_small_graph_has_no_map_of_all_edges(live):
 )
 def test_a_map_without_room_for_names_counts_items_as_they_are_named(script, names, first):
     assert script(joined("map_drawing.js"), "firstNumber(x.map((each) => each ?? undefined))", names) == first
+
+
+def test_the_caption_of_an_item_says_what_is_left_without_it(live):
+    page = live(document(picture([-0.6, 0.002, -0.3, 0.0, 0.0, 0.0])))
+    said = {}
+    for number in (1, 2, 4):
+        page.evaluate(f"location.hash = '#key={number}&lang=en'")
+        page.wait_for_function(f"document.querySelectorAll('.compared tbody tr')[{number - 1}].className === 'key'")
+        said[number] = page.locator(".drawn .line").inner_text().rpartition(" · ")[2]
+    assert said == {1: "without it 90% → 30%", 2: "without it unchanged", 4: "without it unchanged"}
+    page.evaluate("location.hash = '#key=2&lang=zh'")
+    page.wait_for_function("document.querySelector('.drawn .line').textContent.endsWith('没有它 不变')")
+
+
+# The ends of each name above the map, as it is drawn again.
+NAMES = """
+async () => {
+  const spans = [], drawing = CanvasRenderingContext2D.prototype, { fillText } = drawing;
+  drawing.fillText = function (text, x, y, most = Infinity) {
+    const { b, e } = this.getTransform(), ratio = devicePixelRatio, size = Math.min(most, this.measureText(text).width);
+    if (this.textAlign === "center" && this.textBaseline === "bottom" && b === 0) {
+      spans.push([e / ratio + x - size / 2, e / ratio + x + size / 2]);
+    }
+    return fillText.call(this, text, x, y, most);
+  };
+  location.hash = "#layer=1&head=2&lang=en";
+  for (let waited = 0; waited < 100 && !spans.length; waited++) await new Promise((go) => setTimeout(go, 20));
+  drawing.fillText = fillText;
+  return spans;
+}
+"""
+
+
+def test_names_above_the_columns_of_a_map_do_not_touch(live):
+    sound = record([0.0] * 4, None, "frame", tuple(f"{0.04 * number:.2f} s" for number in range(4)))
+    spans = live(document(sound)).evaluate(NAMES)[:4]
+    assert len(spans) == 4
+    assert all(after[0] - before[1] >= 5 for before, after in pairwise(spans))

@@ -1,12 +1,13 @@
 """What the live page prints is what Python computes, for each layer, head and place, and to the printed digit."""
 
 import math
+import re
 
 import pytest
 import torch
 
 from page.live_records import RECORDS, document, views
-from regard.inspection import Outcome, Record, story_of
+from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, story_of
 from regard.inspection.explain.summaries import select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.views.facts import sentence
@@ -73,7 +74,8 @@ def test_each_view_says_what_python_says(live, record):
         for row, outcome in zip(rows, told.hidden, strict=False):
             row.append(typographic(change_text(outcome, kind, told.place)))
             if kind != "vectors":
-                row.append(without_text(outcome, kind, told.place))
+                said_without = without_text(outcome, kind, told.place)
+                row.append(typographic(said_without) if kind == "numbers" else said_without)
         assert found["table"] == rows
         for layer, head, _, outcome, _ in told.removed:
             same = outcome.label == told.place.label
@@ -133,3 +135,12 @@ def test_numbers_are_written_as_python_writes_them(script):
     ]
     found = script(joined("numbers.js"), "x.map((each) => percentChange(...each))", [*pairs, (0.5, 0.5)])
     assert found == [typographic(percent_change(*each)) for each in [*pairs, (0.5, 0.5)]]
+
+
+def test_numbers_below_zero_have_one_minus_sign(live):
+    hidden = tuple((Outcome(f"{-3.277 + change:.4g}", None, change),) for change in (-0.055, 0.25))
+    outcomes = Outcomes("numbers", "item", (Place("the whole", None, "-3.277", None),), hidden)
+    layer = LayerRecord.of_weights("layer 1", torch.full((1, 2, 2), 0.5), "softmax")
+    text = live(document(Record(("C1", "C2"), layers=(layer,), noun="atom", outcomes=outcomes))).inner_text("main")
+    assert {"−3.277", "−0.055", "−3.332", "−3.027"} <= set(re.findall(r"[-−]\d[.\d]*\d", text))
+    assert not re.search(r"-\d", text)

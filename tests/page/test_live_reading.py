@@ -198,7 +198,7 @@ def test_heads_share_one_scale(live):
 
 
 TERMS = """() => [...document.querySelectorAll(".terms tr")].map((row) =>
-  [...row.querySelectorAll("th, td")].map((each) => Number(each.textContent)))"""
+  [...row.querySelectorAll("th, td")].map((each) => Number(each.textContent.replace("−", "-"))))"""
 
 
 def test_the_product_of_a_query_and_a_key_is_told_by_its_largest_terms(live):

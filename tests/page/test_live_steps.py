@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from regard.attention import Causal, Dot
 from regard.attention.masks import Mask, Predicate
 from regard.inspection import LayerRecord
 from regard.inspection.record.seen_layer import SeenLayer
+from regard.page.modules import joined
 from regard.page.numbers import percent
 
 STEP = "[...document.querySelectorAll('.steps > div')].map((each) => each.innerText.replaceAll('\\n', ' '))"
@@ -18,6 +20,11 @@ STEP = "[...document.querySelectorAll('.steps > div')].map((each) => each.innerT
 
 # The same mask twice: as intervals of keys, and by a rule of which the page holds a table.
 INTERVALS, TABLE = Causal(), Predicate(lambda batch, head, query, key: key <= query)
+
+
+def number_of(text: str) -> float:
+    """A number of a formula, whose minus sign is that of print."""
+    return float(text.replace("−", "-"))
 
 
 def layer_of_scores(scores: torch.Tensor, mask: Mask) -> LayerRecord:
@@ -45,10 +52,56 @@ def test_the_softmax_is_written_with_numbers_that_give_the_weight(live, middle, 
         found = re.fullmatch(r"− the largest score (\S+) − \(?([^\s)]+)\)? = (\S+)", subtracted)
         assert found, subtracted
         for text, number in zip(found.groups(), (own, largest, own - largest), strict=True):
-            assert float(text) == pytest.approx(number, rel=5e-4, abs=1e-12)
+            assert number_of(text) == pytest.approx(number, rel=5e-4, abs=1e-12)
         found = re.fullmatch(rf"softmax over {query} e\^\(?([^\s)]+)\)? ÷ (\S+) = (\S+)", softmax)
         assert found, softmax
-        assert math.exp(float(found[1])) / float(found[2]) == pytest.approx(
+        assert math.exp(number_of(found[1])) / float(found[2]) == pytest.approx(
             weight, rel=2e-3 + 5e-4 * abs(own - largest)
         )
         assert found[3] == percent(weight)
+
+
+def written(text: str) -> Decimal:
+    """A number as it is written, to its last digit."""
+    return Decimal(text.replace("−", "-"))
+
+
+def last_place(*texts: str) -> Decimal:
+    """One in the last place of the number that has the fewest decimal places; what is 0 has any."""
+    return max(
+        (Decimal(1).scaleb(int(written(each).as_tuple().exponent)) for each in texts if each != "0"), default=Decimal(0)
+    )
+
+
+def test_what_is_printed_of_sums_adds_up(script):
+    torch.manual_seed(0)
+    # Terms of any size beside each other, some of them equal but for the last bits of float32.
+    sizes = 10.0 ** torch.randint(-9, 9, (4000, 3)).double()
+    values = torch.randn(4000, 3).double() * sizes
+    values[:300, 2] = (values[:300, 0] + values[:300, 1]) * (1 + 1e-7 * torch.randn(300).double())
+    sums = [
+        {"scaled": scaled, "bias": bias, "score": scaled + bias, "largest": largest}
+        for scaled, bias, largest in [*values.tolist(), [0.7349, 6.5509, 7.2858], [1.711, 0.0, 1.711 + 2.39e-7]]
+    ]
+    found = script(joined("sums.js"), "x.map(scoreTexts)", sums)
+    for given, texts in zip(sums, found, strict=True):
+        numbers = given | {"difference": given["score"] - given["largest"]}
+        scaled, bias, score, largest, difference = (
+            texts[name] for name in ("scaled", "bias", "score", "largest", "difference")
+        )
+        is_large = max(map(abs, numbers.values())) >= 1e6
+        for sum_, *terms in ((score, scaled, bias), (score, largest, difference)):
+            gap = abs(written(sum_) - sum(map(written, terms)))
+            assert gap <= (2 * max(last_place(each) for each in (sum_, *terms)) if is_large else 0), (given, texts)
+        # Each is the number itself, but for one in the last place.
+        place = last_place(*texts.values()) or Decimal("1e-6")
+        for name, text in texts.items():
+            own = last_place(text) if is_large and text != "0" else place
+            assert abs(written(text) - Decimal(numbers[name])) <= Decimal("1.5") * own, (name, given, texts)
+    assert found[-2] == {"scaled": "0.735", "bias": "6.551", "score": "7.286", "largest": "7.286", "difference": "0"}
+    assert found[-1]["difference"] == "0"
+
+
+def test_minus_infinity_is_no_number_to_add(script):
+    hidden = script(joined("sums.js"), "scoreTexts({ scaled: 0.5, bias: -Infinity, score: -Infinity })")
+    assert (hidden["scaled"], hidden["bias"], hidden["score"]) == ("0.5000", "−Infinity", "−Infinity")

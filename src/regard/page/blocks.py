@@ -205,7 +205,7 @@ class Comparison:
     """Two values of each item side by side, each drawn to a scale of its own.
 
     The full bar is the largest value; of weights it is at least twice what equal weights would be. Of second values it
-    reaches from the smallest below 0 to the largest.
+    reaches from the smallest below 0 to the largest, or is `least`, if that is more.
 
     Args:
         title: what is compared; for weights it names the layer and the head.
@@ -214,6 +214,7 @@ class Comparison:
         others: the number of items that aren't listed.
         first, second, third: the names of the two values and of the notes; "" for no notes.
         equal: what each item would have of equal weights, if the first values are weights that sum to 1; else 0.
+        least: the smallest full bar of second values, so that changes too small to be seen in percent have short bars.
 
     Example:
         >>> rows = ComparedItem("a", 0.5, -0.75, "80% -> 5%", "VERB 55%"), ComparedItem("saw", 0.25, 0.25, "70% -> 95%")
@@ -230,6 +231,7 @@ class Comparison:
     second: str = say("mattered")
     third: str = ""
     equal: float = 0.0
+    least: float = 0.0
 
     @property
     def highs(self) -> tuple[float, float]:
@@ -237,7 +239,7 @@ class Comparison:
         first = [row.first for row in self.rows if row.first < float("inf")]
         largest = max([0.0, *first])
         low, high = self._ends
-        return full_bar(largest, 1 / self.equal) if self.equal else largest, high - low
+        return full_bar(largest, 1 / self.equal) if self.equal else largest, max(self.least, high - low)
 
     @property
     def zero(self) -> float:

@@ -6,7 +6,7 @@ from regard.inspection.figures.colours import EFFECT, EFFECT_INK, INK, LINE, QUI
 from regard.inspection.figures.inputs.chips import shown_text
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
-from regard.inspection.figures.weighed import full_change, with_minus
+from regard.inspection.figures.weighed import with_minus
 from regard.inspection.views.facts import story_of
 from regard.inspection.views.story import compared_items
 from regard.page.blocks import ComparedItem
@@ -47,8 +47,7 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
     starts = name, name + bar + numbers[0] + _GAP
     last = starts[1] + bar + numbers[1] + _GAP
     high = block.highs[0] or 1.0
-    # The least full bar leaves where zero is as it is.
-    full = full_change([block.highs[1]], kind)
+    full = block.highs[1] or 1.0
     y = 0.0
     if answer := shown.answer:
         sheet.text(0, y, sheet.clip(answer, sheet.width, bold=True), bold=True)

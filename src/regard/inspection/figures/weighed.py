@@ -5,13 +5,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from regard.inspection.views.story import FULL_CHANGE
 from regard.page.scale import full_colour
 
 __all__ = ["full_change", "heaviest", "highest", "strengths", "width_of", "with_minus"]
 
 _MOST_NUMBERS, _LEAST_NUMBER = 8, 0.02
-# Where nothing changes more than that, bars of changes are short.
-_FULL_CHANGE = 0.1
 
 
 def highest(weights: np.ndarray) -> float:
@@ -52,7 +51,7 @@ def full_change(sizes: Iterable[float], kind: str) -> float:
         >>> full_change([0.02, 0.5], "labels"), full_change([0.02], "labels"), full_change([0.02], "numbers")
         (0.5, 0.1, 0.02)
     """
-    return max([1e-12 if kind == "numbers" else _FULL_CHANGE, *sizes])
+    return max([1e-12 if kind == "numbers" else FULL_CHANGE, *sizes])
 
 
 def width_of(weight: float) -> float:

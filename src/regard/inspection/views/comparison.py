@@ -305,7 +305,7 @@ def _effects_sentence(items: Sequence[ItemDifference], kind: str, places: tuple[
     hidden = zip(item.hidden, places, strict=True)
     changes_to = say("changesTo", language)
     one, other = (
-        change_text(outcome, kind, place).replace(" -> ", changes_to)
+        change_text(outcome, kind, place, language).replace(" -> ", changes_to)
         for outcome, place in hidden
         if outcome is not None
     )

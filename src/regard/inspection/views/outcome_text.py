@@ -30,26 +30,30 @@ def said(prediction: Outcome | Place) -> str:
     return label if score is None else f"{label} {probability(score)}"
 
 
-def change_text(outcome: Outcome, kind: str, place: Place | None = None) -> str:
+def change_text(outcome: Outcome, kind: str, place: Place | None = None, language: str = "en") -> str:
     """The change: of a label's probability from what to what, of a number with its sign, of a vector its size.
 
-    One that can't be told from noise says so.
+    A probability that is written alike before and after is unchanged. One that can't be told from noise says so.
 
     Args:
         outcome: what is predicted after the change.
         kind: what is predicted.
         place: what was predicted before it; None: a change of a probability is told in percentage points.
+        language: "en" or "zh".
 
     Example:
         >>> place = Place("saw", 0, "NOUN", 0.8)
         >>> verb = Outcome("VERB", 0.55, -0.76)
         >>> change_text(verb, "labels", place), change_text(verb, "labels")
         ('80% -> 4%', '-76 points')
+        >>> change_text(Outcome("NOUN", 0.802, 0.002), "labels", place)
+        'unchanged'
     """
-    return f"{_told(outcome, kind, place)}{say('asNoise') if outcome.above_noise is False else ''}"
+    noise = say("asNoise", language) if outcome.above_noise is False else ""
+    return f"{_told(outcome, kind, place, language)}{noise}"
 
 
-def _told(outcome: Outcome, kind: str, place: Place | None) -> str:
+def _told(outcome: Outcome, kind: str, place: Place | None, language: str) -> str:
     change = outcome.change
     if place is not None and kind == "labels" and place.score is not None and math.isfinite(change):
         after = place.score + change
@@ -59,7 +63,11 @@ def _told(outcome: Outcome, kind: str, place: Place | None) -> str:
             after = score
         if -_ROUNDING < after < 1 + _ROUNDING:
             texts = probability(place.score), probability(after)
-            return texts[0] if texts[0] == texts[1] else " -> ".join(texts)
+            if texts[0] != texts[1]:
+                return " -> ".join(texts)
+            # An answer that becomes another one isn't unchanged.
+            if outcome.label == place.label:
+                return say("unchanged", language)
     if math.isnan(change) or kind == "vectors":
         return size_text(change, kind)
     size = size_text(abs(change), kind)

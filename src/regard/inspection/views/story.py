@@ -18,10 +18,22 @@ from regard.page.messages import say
 from regard.page.numbers import counted, probability
 from regard.page.visible import visible
 
-__all__ = ["MOST_ROWS", "compared_items", "largest_in_turn", "stories", "story", "story_page", "warnings_of"]
+__all__ = [
+    "FULL_CHANGE",
+    "MOST_ROWS",
+    "compared_items",
+    "largest_in_turn",
+    "stories",
+    "story",
+    "story_page",
+    "warnings_of",
+]
 
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
+
+FULL_CHANGE = 0.1
+"""Where nothing changes more than that, bars of changes of probabilities and vectors are short."""
 
 
 def story(
@@ -146,6 +158,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         first=_weights_name(told),
         second=mattered_name(told.place, kind),
         third="" if kind == "vectors" else say("without"),
+        least=0.0 if kind == "numbers" else FULL_CHANGE,
     )
 
 

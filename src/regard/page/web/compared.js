@@ -2,7 +2,7 @@
 import { MOST_SHOWN } from "./answers.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { clamp, effectText, isToldByChange, percent, percentChange, probability } from "./numbers.js";
+import { clamp, effectText, isProbability, isToldByChange, percent, percentChange, probability } from "./numbers.js";
 import { inPoints, twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, orZero, scaleOfChanges, weightText } from "./view.js";
@@ -76,14 +76,14 @@ function isBoxed({ layer, pooled }) {
 
 // The cells of one record: a bar with its number, a box a head, the answer.
 function cellsOf(view, rows, boxed, high) {
-  const noise = wordsOf(view.state.lang).asNoise;
+  const words = wordsOf(view.state.lang);
   const { hidden, kind, layer, place } = view, longest = (texts) => Math.max(...texts.map((each) => each.length));
   const room = { weight: longest(rows.map((i) => weightText(view, i))),
-    effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], place, kind, noise))) : 0 };
+    effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], place, kind, words))) : 0 };
   return {
     weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, equalShare(view) / high),
       boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view.head) : null),
-    effect: ([outcome], [scale]) => h("td", { class: outcome.isNoise ? "noise" : "" }, tracked(outcome, scale, effectText(outcome, place, kind, noise), room.effect)),
+    effect: ([outcome], [scale]) => h("td", { class: outcome.isNoise ? "noise" : "" }, tracked(outcome, scale, effectText(outcome, place, kind, words), room.effect)),
     said: ([outcome]) => h("td", { class: isOther(outcome, place, kind) ? "said changed" : "said", title: titleOf(outcome.label, MOST_SHOWN) },
       ...saidOf(outcome, place, kind)),
   };
@@ -96,7 +96,7 @@ function linesOf(both) {
     weight: (shares, pair) => h("td", {}, lines(shares.map((each, side) => (pair[side] === null || !both[side].weights ? null : each)),
       (share, side, view) => [bar(share, "weight"), weightText(view, pair[side])])),
     effect: (outcomes, scales) => h("td", {}, lines(outcomes, (outcome, side, { place, kind }) =>
-      [track(outcome, scales[side]), effectText(outcome, place, kind, wordsOf(both[side].state.lang).asNoise)])),
+      [track(outcome, scales[side]), effectText(outcome, place, kind, wordsOf(both[side].state.lang))])),
     said: (outcomes) => h("td", { class: "said" }, lines(outcomes, (outcome, side, { place, kind }) =>
       [h("span", { class: isOther(outcome, place, kind) ? "changed" : "" }, saidOf(outcome, place, kind))])),
   };
@@ -146,7 +146,7 @@ function track(outcome, { full, zero }) {
 
 // Of a label's probability the label is named.
 function matteredName(both, words) {
-  const labels = new Set(both.map(({ kind, place }) => (kind === "labels" && place.score !== null ? clipped(place.label, MOST_SHOWN) : "")));
+  const labels = new Set(both.map(({ kind, place }) => (isProbability(place, kind) ? clipped(place.label, MOST_SHOWN) : "")));
   const [label] = labels;
   return labels.size === 1 && label ? `${words.mattered}: ${label}` : words.mattered;
 }

@@ -1,4 +1,5 @@
 // What the page draws from: the values in its JSON element, and the arrays in its packed element.
+import { withMinus } from "./numbers.js";
 
 /** Read both from the document. */
 export function readPage() {
@@ -13,8 +14,16 @@ export async function unpacked(data, packed) {
   const texts = ends.map((end, i) => packed.slice(ends[i - 1] || 0, end));
   const first = await bytesIn(texts[0]);
   put(data, [first]);
+  for (const each of data.records) if (each.outcomes.kind === "numbers") printMinuses(each);
   unread.set(data, { texts, first });
   return data;
+}
+
+// Predicted numbers have the minus sign that their changes have.
+function printMinuses(record) {
+  record.labels = record.labels.map(withMinus);
+  record.outcomes.labels = record.outcomes.labels.map(withMinus);
+  for (const place of record.outcomes.places) place.label = withMinus(place.label);
 }
 
 const unread = new WeakMap();

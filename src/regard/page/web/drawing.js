@@ -3,7 +3,7 @@
 import { answerChips } from "./answers.js";
 import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
-import { clamp, effectText, percent, probability } from "./numbers.js";
+import { clamp, effectText, isProbability, percent, probability } from "./numbers.js";
 import { patchName } from "./ties.js";
 import { equalShare, fullColour } from "./uniform.js";
 import { heaviest, highestOf, orZero, placeAt } from "./view.js";
@@ -106,7 +106,7 @@ function aboutItem(view, item) {
   const parts = [
     label ? `${label}${score === undefined ? "" : ` ${probability(score)}`}` : "",
     weights ? `${weightsName(view, words)} ${percent(weights[item])}` : "",
-    hidden.length ? `${words.mattered} ${effectText(hidden[item], place, kind, words.asNoise)}` : "",
+    hidden.length ? `${isProbability(place, kind) ? words.without : words.mattered} ${effectText(hidden[item], place, kind, words)}` : "",
   ];
   return [token(patchName(names[item], data, view.state.lang) ?? names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];
 }

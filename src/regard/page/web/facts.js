@@ -130,7 +130,7 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
   const mattered = widest(pairs, (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change)));
   if (mattered && mattered.gap > 0 && isNoticed(mattered.gap, kind)) {
-    const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind, wordsOf(lang).asNoise)
+    const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind, wordsOf(lang))
       .replace(" → ", wordsOf(lang).changesTo));
     told.push(...tell("effectDiffers", { item: named(mattered.pair), one, other }));
   }

@@ -7,6 +7,7 @@ const LABELS = 92;
 const LEAST_LABEL = 11;
 // Names over narrower columns are upright, so that they don't touch; over wide ones they lie.
 const SLANTED = 16, LYING = 40;
+const NAMES_APART = 6;
 const MAP_RULER = { left: 46, top: 22, right: 24 };
 // Between two numbers of a ruler.
 const MARKS_APART = { left: 26, top: 56 };
@@ -116,7 +117,7 @@ export function drawLabels(context, found, window, { top, left, cell }, labels, 
     context.rotate(lies ? 0 : cell >= SLANTED ? -Math.PI / 3 : -Math.PI / 2);
     context.textAlign = lies ? "center" : "left";
     context.textBaseline = lies ? "bottom" : "middle";
-    context.fillText(clipped(labels.columns[window.left + column], 14), 0, 0, lies ? cell : LABELS - 8);
+    context.fillText(clipped(labels.columns[window.left + column], 14), 0, 0, lies ? cell - NAMES_APART : LABELS - 8);
     context.restore();
   }
 }

@@ -45,6 +45,11 @@ function rounded(value, most) {
   return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
+/** A number as text with the minus sign that print has. */
+export function withMinus(text) {
+  return text.replace(/^-/, "−");
+}
+
 /** Two digits, for numbers of which there are many. */
 export function brief(value) {
   const size = Math.abs(value);
@@ -69,24 +74,31 @@ export function percentChange(before, after, change = after - before) {
   return `${(points || change) < 0 ? "−" : "+"}${size}%`;
 }
 
-/** The change of an outcome: of a label's probability from what to what; `noise` is said of one that can't be told from it. */
-export function effectText(outcome, place, kind, noise = "") {
-  return effectOf(outcome, place, kind) + (outcome.isNoise ? noise : "");
+/** The change of an outcome: of a label's probability from what to what, or that it's unchanged; and whether it is noise. */
+export function effectText(outcome, place, kind, words) {
+  return effectOf(outcome, place, kind, words) + (outcome.isNoise ? words.asNoise : "");
 }
 
-function effectOf(outcome, place, kind) {
-  if (kind !== "labels" || place.score === null || !Number.isFinite(outcome.change)) return changeText(outcome.change, kind);
+function effectOf(outcome, place, kind, words) {
+  if (!isProbability(place, kind) || !Number.isFinite(outcome.change)) return changeText(outcome.change, kind);
   const told = place.score + outcome.change, same = outcome.label === place.label && outcome.score !== null;
   // In a record of somebody else's making, the change may be another one than that of the probabilities.
   const after = same && Math.abs(outcome.score - told) < ROUNDING ? outcome.score : told;
   if (!(after > -ROUNDING && after < 1 + ROUNDING)) return changeText(outcome.change, kind);
   const [from, to] = [place.score, after].map(probability);
-  return from === to ? from : `${from} → ${to}`;
+  if (from !== to) return `${from} → ${to}`;
+  // An answer that becomes another one isn't unchanged.
+  return outcome.label === place.label ? words.unchanged : changeText(outcome.change, kind);
+}
+
+/** Whether changes of a prediction are told as those of its label's probability. */
+export function isProbability({ score }, kind) {
+  return kind === "labels" && score !== null;
 }
 
 /** Whether the label stays the same, so that the change tells its probability. */
 export function isToldByChange({ label }, place, kind) {
-  return kind === "labels" && label === place.label && place.score !== null;
+  return isProbability(place, kind) && label === place.label;
 }
 
 /** A change with its sign. */

@@ -1,7 +1,8 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
 import { h } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { brief, percent, short } from "./numbers.js";
+import { brief, percent, short, withMinus } from "./numbers.js";
+import { bracketed, scoreTexts } from "./sums.js";
 import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt } from "./weights.js";
 import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
@@ -30,27 +31,30 @@ export function stepsView(root, title) {
     const part = headVectors(layer, head);
     const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
     const allowed = isAllowed(part, query, key), score = scaled + bias;
+    const { count, largest } = allowed ? rowScores(part, query) : {}, texts = scoreTexts({ scaled, bias, score, largest });
     // Those first that make most of the sum.
     const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i], i])
       .sort(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
+    // Of factors of which most are left out, two digits do.
+    const factor = (value) => bracketed(withMinus(terms.length > FEW ? brief(value) : short(value)));
     if (every) rows.push(step(words.headOf({ head: head + 1, count: layer.heads }), isOfBoth ? words.largestOfBoth : words.largestHead));
-    rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${signed(a)} × ${signed(b)}`),
-      terms.length > FEW ? " + … = " : " = "].join(""), short(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
+    rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${factor(a)} × ${factor(b)}`),
+      terms.length > FEW ? " + … = " : " = "].join(""), minused(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
         open = target.open;
       } }, h("summary", { "data-id": "terms" }, said), tableOf(terms))));
     rows.push(Math.abs(part.scale - part.size ** -0.5) < 1e-9
-      ? step(words.root({ size: part.size }), "", short(scaled)) : step(words.scale, `${short(part.scale)} × ${short(sum)} = `, short(scaled)));
+      ? step(words.root({ size: part.size }), "", texts.scaled) : step(words.scale, `${minused(part.scale)} × ${bracketed(minused(sum))} = `, texts.scaled));
     if (part.bias.distance || part.bias.near || part.bias.pair) {
       const distance = key - (query + part.keys - part.queries);
-      rows.push(step(distance ? words[distance < 0 ? "positionBefore" : "positionAfter"]({ distance: Math.abs(distance) }) : words.positionItself, `${short(scaled)} + ${signed(bias)} = `, short(score)));
+      rows.push(step(distance ? words[distance < 0 ? "positionBefore" : "positionAfter"]({ distance: Math.abs(distance) }) : words.positionItself, `${texts.scaled} + ${bracketed(texts.bias)} = `, texts.score));
     }
     rows.push(step(words.mask, "", allowed ? words.allowed : words.hidden));
     if (allowed) {
       // As it is computed: the exponential of a score itself may be too large for a number.
-      const { count, largest } = rowScores(part, query), sum = Math.exp(logSumOf(part, query) - largest);
+      const sum = Math.exp(logSumOf(part, query) - largest);
       const isNone = largest === -Infinity;
-      if (!isNone) rows.push(step(words.largest, `${short(score)} − ${bracketed(largest)} = `, short(score - largest)));
-      rows.push(step(words.softmax({ count }), isNone ? "" : `e^${bracketed(score - largest)} ÷ ${short(sum)} = `,
+      if (!isNone) rows.push(step(words.largest, `${texts.score} − ${bracketed(texts.largest)} = `, texts.difference));
+      rows.push(step(words.softmax({ count }), isNone ? "" : `e^${bracketed(texts.difference)} ÷ ${short(sum)} = `,
         percent(weightAt(layer, head, query, key))));
     }
     if (every) rows.push(step(words.mean, someOf(every), percent(each ? each[query] : view.weights[key])));
@@ -134,14 +138,10 @@ function step(name, text, value = "", details = null) {
 
 function tableOf(terms) {
   return h("table", { class: "terms" }, h("tbody", {}, terms.map(([a, b, i]) => h("tr", {},
-    h("th", { scope: "row" }, String(i + 1)), h("td", {}, short(a)), h("td", {}, "×"), h("td", {}, short(b)),
-    h("td", {}, "="), h("td", {}, short(a * b))))));
+    h("th", { scope: "row" }, String(i + 1)), h("td", {}, minused(a)), h("td", {}, "×"), h("td", {}, minused(b)),
+    h("td", {}, "="), h("td", {}, minused(a * b))))));
 }
 
-function bracketed(value) {
-  return value < 0 ? `(${short(value)})` : short(value);
-}
-
-function signed(value) {
-  return value < 0 ? `(${brief(value).replace("-", "−")})` : brief(value);
+function minused(value) {
+  return withMinus(short(value));
 }
