@@ -46,7 +46,8 @@ def test_short_words_are_not_broken_in_a_narrow_window(live):
         """(all) => all.map((each) => {
           const range = document.createRange();
           range.selectNodeContents(each);
-          return [each.textContent, new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom / 8))).size];
+          const bottoms = [...range.getClientRects()].map(({ bottom }) => Math.round(bottom / 8));
+          return [each.textContent, new Set(bottoms).size];
         })"""
     )
     assert len(lines) > 4
