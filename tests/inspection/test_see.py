@@ -285,8 +285,8 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
         (
             ((SAME, Outcome("NOUN", 0.5, -0.25)), (SAME, STAYS)),
             {"query": 2, "head": 1},
-            '"saw" is NOUN (75%). It attended most to itself (88%), but hiding "a" changes the answer most: NOUN falls '
-            "from 75% to 50%.",
+            '"saw" is NOUN (75%). In head 1.1, it attended most to itself (88%), but hiding "a" changes the answer most: '
+            "NOUN falls from 75% to 50%.",
         ),
         (
             ((SAME, STAYS), (Outcome("DET", 0.875, 0.125), STAYS)),
@@ -310,6 +310,31 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
 )
 def test_the_sentence(hidden, options, sentence):
     assert story_of(record_with(hidden), **options).sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("layers", "options", "item", "whole"),
+    [
+        (1, {}, "It", "On average, it"),
+        (2, {}, "In the last layer, it", "On average in the last layer, it"),
+        (2, {"layer": 2}, "In the last layer, it", "On average in the last layer, it"),
+        (2, {"layer": 1}, "In layer 1, it", "On average in layer 1, it"),
+        (2, {"layer": 1, "head": 2}, "In head 1.2, it", "On average in head 1.2, it"),
+        (2, {"head": 2}, "In head 2.2, it", "On average in head 2.2, it"),
+    ],
+)
+def test_the_sentence_says_whose_weights_they_are(layers, options, item, whole):
+    hidden = ((SAME, VERB), (SAME, STAYS))
+    told = story_of(record_with(hidden, layers=(LAYER,) * layers), query=2, **options)
+    assert told.sentence.startswith(f'"saw" is NOUN (75%). {item} attended most to itself (')
+    place = (Place("the whole", None, "good", 0.75),)
+    told = story_of(record_with(((VERB,), (STAYS,)), layers=(LAYER,) * layers, places=place, labels=()), **options)
+    assert told.sentence.startswith(f"The answer is good (75%). {whole} attended ")
+    pooling = of_weights("pooling", torch.tensor([[[0.25, 0.75]]]), "softmax")
+    told = story_of(
+        record_with(((VERB,), (STAYS,)), layers=(LAYER,) * layers, places=place, labels=(), pooling=pooling), **options
+    )
+    assert told.sentence.startswith(f"The answer is good (75%). {whole if options else 'It'} attended ")
 
 
 def test_the_sentence_of_other_predictions():
@@ -399,7 +424,9 @@ def test_of_many_items_those_that_got_or_mattered_most_are_listed():
     page = story(record, query=61, top=4)
     comparison = next(block for block in page.blocks if isinstance(block, Comparison))
     assert [row.label for row in comparison.rows] == ["w3", "w7", "w50", "w90"]
-    assert comparison.rest == "96 others are lower in both. Equal weights would be 1% each."
+    assert comparison.rest == (
+        "96 others have 0% at most; hiding one of them changes the answer by 0 points at most. Equal weights would be 1% each."
+    )
     items = next(block for block in page.blocks if isinstance(block, Items)).items
     assert (items[0].text, items[-1].text) == ("... 28 words before", "... 8 words after")
     assert len(items) == 66

@@ -12,7 +12,7 @@ ROWS = (
     ComparedItem("a", 0.5, 0.75, "-75%", "VERB 55%"),
     ComparedItem("nothing", 0.0, 0.0, "0%", "NOUN 80%"),
 )
-BLOCK = Comparison("Layer 1 of 2, head 3 of 4", ROWS, third="without it", others=3)
+BLOCK = Comparison("Layer 1 of 2, head 3 of 4", ROWS, third="without it", others="3 others have 1% at most.")
 
 
 def text(block=BLOCK, **options):
@@ -26,7 +26,7 @@ def test_each_scale_is_its_own_and_its_largest_value_is_a_full_bar():
     assert lines[3] == "a        ████████████████  50%  ████████████████ -75%  VERB 55%".replace("  50%", " 50%")
     assert lines[2].startswith("I        ████████         25%  ██▋              +12%  NOUN 92%")
     assert lines[4].split() == ["nothing", "0%", "0%", "NOUN", "80%"]
-    assert lines[5] == "3 others are lower in both."
+    assert lines[5] == "3 others have 1% at most."
 
 
 @pytest.mark.parametrize("width", [32, 40, 59, 60, 80, 200])
@@ -59,18 +59,18 @@ def test_nothing_at_all():
 def test_sentences_say_all_of_it():
     lines = text(plain=True).splitlines()
     assert lines[2] == "a: attended 50 percent, mattered minus 75 percent, without it VERB 55 percent."
-    assert lines[-1] == "3 others are lower in both."
+    assert lines[-1] == "3 others have 1 percent at most."
     assert re.search("[█▏]", text(plain=True)) is None
 
 
 def test_html_says_all_of_it_and_escapes_it():
     hostile = ComparedItem("</script>", 0.5, 0.25, "<b>", "&amp;")
-    page = as_html(Page("", (Comparison("<i>", (*ROWS, hostile), third="without it", others=1),)))
+    page = as_html(Page("", (Comparison("<i>", (*ROWS, hostile), third="without it", others="1 <i> other."),)))
     assert "<b>" not in page
     assert "</script>" not in page
     assert "&lt;/script&gt;" in page
     assert page.count('class="bar effect"') == 4
-    assert "1 other is lower in both." in page
+    assert "1 &lt;i&gt; other." in page
     assert '<th scope="col">mattered</th>' in page
     assert "width:100.00%" in page
 

@@ -59,10 +59,29 @@ def test_the_patches_that_mattered_are_ringed_the_wider_the_more(live):
     # Neither what can't be seen in a percentage nor a thirtieth of the largest effect.
     assert [rings[patch] for patch in (1, 3, 4, 5)] == [0, 0, 0, 0]
     key = page.locator(".ring-key")
-    assert key.inner_text().strip() == "hiding it changes the answer; the wider the ring, the more"
+    assert key.all_inner_texts() == [" hiding it lowers good"]
+    assert "the wider a ring, the larger the effect; effects below a tenth of the largest have none" in legend(page)
     assert key.locator(".ring").evaluate("(each) => getComputedStyle(each).borderTopColor") == "rgb(180, 80, 10)"
     page.evaluate("location.hash = '#lang=zh'")
-    page.wait_for_function("document.querySelector('.ring-key').textContent.includes('圈')")
+    page.wait_for_function("document.querySelector('.drawn .legend').textContent.includes('圈')")
+
+
+def legend(page):
+    return page.locator(".drawn .legend").inner_text()
+
+
+@pytest.mark.parametrize("made", [picture([-0.6, 0.0, 0.3, 0.0, 0.0, 0.0]), None], ids=["picture", "molecule"])
+def test_rings_of_items_that_raise_the_answer_when_hidden_are_dashed(live, made):
+    page = live(document(made or aspirin(changes=[-0.6, 0.3])))
+    keys = page.locator(".ring-key")
+    assert [each.strip() for each in keys.all_inner_texts()] == ["hiding it lowers good", "hiding it raises good"]
+    styles = [each.evaluate("(each) => getComputedStyle(each).borderTopStyle") for each in keys.locator(".ring").all()]
+    assert styles == ["solid", "dashed"]
+    if made is None:
+        dashes = "(each) => getComputedStyle(each).strokeDasharray"
+        rings = {each.get_attribute("data-item"): each.evaluate(dashes) for each in page.locator("circle.ring").all()}
+        assert rings["0"] == "none"
+        assert rings["1"] != "none"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +134,7 @@ def test_a_narrow_picture_keeps_its_numbers_on_the_page(live):
     assert page.evaluate("document.documentElement.scrollWidth") <= 340
 
 
-def aspirin(**more):
+def aspirin(changes=tuple(-0.05 * number for number in range(13)), **more):
     pytest.importorskip("rdkit")
     from rdkit import Chem
     from rdkit.Chem import rdDepictor
@@ -127,7 +146,7 @@ def aspirin(**more):
     symbols = tuple("" if a.GetSymbol() == "C" else "HO" if a.GetIdx() == 12 else "O" for a in molecule.GetAtoms())
     drawn = DrawnMolecule(positions.astype(np.float32), np.array(bonds, np.int32), symbols)
     names = tuple(f"{each.GetSymbol()}{each.GetIdx() + 1}" for each in molecule.GetAtoms())
-    changes = [-0.05 * number for number in range(13)]
+    changes = [*changes, *[0.0] * (13 - len(changes))]
     return record(changes, drawn, "atom", names, **more)
 
 

@@ -92,7 +92,9 @@ def test_items_that_neither_got_weight_nor_mattered_have_no_row(live, kind):
     names = [each["name"] for each in page.evaluate(ROWS)]
     assert names[:3] == ["the (1)", "old", "man"]
     assert len(names) == 3
-    assert page.inner_text(".compared-part p") == "20 others are lower in both."
+    effect = {"labels": "1 point", "numbers": "5e-05", "vectors": "1%"}[kind]
+    said = f"20 others have 1% at most; hiding one of them changes the answer by {effect} at most."
+    assert page.inner_text(".compared-part p") == said
     # The item whose steps are shown has one.
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

@@ -9,17 +9,22 @@ from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 _SURE = 0.9999
 
 
-def _record(weights, hidden, label="good", score: Any = 0.625, items=None, kind: Any = "labels", **more):
+def _record(weights, hidden, label="good", score: Any = 0.625, items=None, kind: Any = "labels", error=None, **more):
     """One answer for the whole of items "a", "b" and so on, whose pooling has these weights."""
     items = tuple("abcdefghij"[: len(weights)]) if items is None else items
     pooling = LayerRecord.of_weights("pooling", torch.tensor([[weights]]), "softmax")
-    outcomes = Outcomes(kind, "item", (Place("the whole", None, label, score),), tuple((each,) for each in hidden))
+    place, changes = Place("the whole", None, label, score), tuple((each,) for each in hidden)
+    outcomes = Outcomes(kind, "item", (place,), changes, error=error)
     layer = LayerRecord.of_weights("layer 1", torch.tensor([[weights] * len(weights)]), "softmax")
     return Record(items, layers=(layer,), model="toy", pooling=pooling, noun="word", outcomes=outcomes, **more)
 
 
 def _to(*scores, before=0.625):
     return [Outcome("good", score, score - before) for score in scores]
+
+
+def _numbers(*numbers, before=4.25):
+    return [Outcome(f"{each:.3f}", None, each - before) for each in numbers]
 
 
 TIED = {
@@ -69,10 +74,30 @@ TIED = {
     ),
     "more than 99% becomes 98%": (
         _record([0.6, 0.3, 0.1], _to(0.984, _SURE, _SURE, before=_SURE), score=_SURE),
-        'The answer is good (>99%). It attended most to "a" (60%), and hiding it changes the answer most: good '
-        "falls from "
-        ">99% to 98%.",
-        "答案 是 good（>99%）。它最注意 “a”（60%），遮住它 对答案影响最大：good（>99%） 变成 good（98%）。",
+        'The answer is good (>99%). It attended most to "a" (60%), but hiding any single word changes the '
+        'answer little, "a" most: good falls from >99% to 98%.',
+        "答案 是 good（>99%）。它最注意 “a”（60%），但遮住任何一项，答案变化都不大，影响最大的是 “a”："
+        "good（>99%） 变成 good（98%）。",
+    ),
+    "two little effects": (
+        _record([0.6, 0.3, 0.1], _to(0.531, 0.529, 0.625)),
+        'The answer is good (62%). It attended most to "a" (60%), but hiding any single word changes the answer '
+        'little, "a" or "b" most: good falls from 62% to 53%.',
+        "答案 是 good（62%）。它最注意 “a”（60%），但遮住任何一项，答案变化都不大，影响最大的是 “a”或“b”："
+        "good（62%） 变成 good（53%）。",
+    ),
+    "a number that changes by less than the error": (
+        _record([0.6, 0.3, 0.1], _numbers(4.0, 4.25, 4.5), label="4.250", score=None, kind="numbers", error=0.5),
+        'The answer is 4.250 (RMSE of the model 0.5). It attended most to "a" (60%), but hiding any single word '
+        'changes the answer by less than the error of the model, "a" most: 4.250 becomes 4.000.',
+        "答案 是 4.250（模型的 RMSE 为 0.5）。它最注意 “a”（60%），但遮住任何一项，答案的变化都小于模型的误差，"
+        "影响最大的是 “a”：4.250 变成 4.000。",
+    ),
+    "a number that changes by more than the error": (
+        _record([0.6, 0.3, 0.1], _numbers(4.0, 3.0, 4.5), label="4.250", score=None, kind="numbers", error=0.5),
+        'The answer is 4.250 (RMSE of the model 0.5). It attended most to "a" (60%), but hiding "b" changes the '
+        "answer most: 4.250 becomes 3.000.",
+        "答案 是 4.250（模型的 RMSE 为 0.5）。它最注意 “a”（60%），但遮住 “b” 对答案影响最大：4.250 变成 3.000。",
     ),
     "less than a point, but another answer": (
         _record([0.6, 0.3, 0.1], [*_to(0.495, 0.5, before=0.501), Outcome("bad", 0.503, -0.004)], score=0.501),

@@ -211,7 +211,7 @@ class Comparison:
         title: what is compared; for weights it names the layer and the head.
         rows: the items.
         noun: the name of an item.
-        others: the number of items that aren't listed.
+        others: a sentence about the items that aren't listed; "" if all are.
         first, second, third: the names of the two values and of the notes; "" for no notes.
         equal: what each item would have of equal weights, if the first values are weights that sum to 1; else 0.
         least: the smallest full bar of second values, so that changes too small to be seen in percent have short bars.
@@ -226,7 +226,7 @@ class Comparison:
     title: str
     rows: tuple[ComparedItem, ...]
     noun: str = "word"
-    others: int = 0
+    others: str = ""
     first: str = say("attended")
     second: str = say("mattered")
     third: str = ""
@@ -255,9 +255,8 @@ class Comparison:
     @property
     def rest(self) -> str:
         """About the items that aren't listed, and what equal weights would be; "" if there is nothing to say."""
-        others = say("others", count=self.others) if self.others else ""
         equal = say("equalWeightsEach", share=percent(self.equal)) if self.equal else ""
-        return " ".join(filter(None, (others, equal)))
+        return " ".join(filter(None, (self.others, equal)))
 
     @property
     def measured(self) -> bool:

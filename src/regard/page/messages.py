@@ -31,8 +31,10 @@ def say(message: str, language: str = "en", **values: str | int) -> str:
         values: what stands in its places; others are left out.
 
     Example:
-        >>> say("others", count=1), say("others", count=1000), say("others", "zh", count=2)
-        ('1 other is lower in both.', '1,000 others are lower in both.', '其余 2 项两者都更小。')
+        >>> say("others", count=1, weight="2%"), say("others", count=1000, weight="2%")
+        ('1 other has 2%.', '1,000 others have 2% at most.')
+        >>> say("others", "zh", count=2, weight="2%")
+        '其余 2 项的权重最多 2%。'
     """
     found = messages()["messages"][message][language]
     if isinstance(found, dict):

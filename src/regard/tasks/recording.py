@@ -1,6 +1,6 @@
 """What inspection is given of a tagger or a classifier: records of its predictions, or a case of one source."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +190,16 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         note=_UNHIDDEN.format(noun=kind.noun, whole=kind.source_noun) if batch.whole is not None else "",
         input=drawn_input(model, source),
         warnings=tuple(map(str, model.warnings_about(source, item))),
+        error=None if classes else _error(model.about.get("scores", {})),
     )
+
+
+def _error(scores: Mapping[str, Any]) -> float | None:
+    """The error of a model's numbers on examples that it hasn't seen, of test before dev; None if it isn't known."""
+    for split in ("test", "dev"):
+        if scores.get(split, {}).get("measure") == "RMSE":
+            return float(scores[split]["score"])
+    return None
 
 
 def _hide(bounds: Sequence[int], item: int) -> HideKeys:

@@ -55,6 +55,7 @@ class Case:
         note: a sentence about what can't be measured; "" if all can.
         input: what is drawn of an input that is no text; see `Record`.
         warnings: the warnings that were given of the input; see `Record`.
+        error: of numbers, the error of the model; see `Outcomes`.
 
     Raises:
         ArgumentError: there are no items or no places.
@@ -82,6 +83,7 @@ class Case:
     note: str = ""
     input: DrawnInput | None = None
     warnings: tuple[str, ...] = ()
+    error: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("items", "places"):

@@ -10,7 +10,7 @@ from regard.errors import ArgumentError
 __all__ = ["Outcome", "Outcomes", "Place", "as_list"]
 
 Kind = Literal["labels", "numbers", "vectors"]
-_KEYS = {"kind", "form", "places", "hidden", "removed", "chosen", "note"}
+_KEYS = {"kind", "form", "places", "hidden", "removed", "chosen", "note", "error"}
 Form = Literal["item", "next", "generated"]
 
 
@@ -70,6 +70,8 @@ class Outcomes:
             empty if not measured.
         chosen: the number of the place that is shown if none is asked for, from 0; None: the one that changes most.
         note: a sentence about what couldn't be measured; "" if all was.
+        error: of numbers, by how much the model is wrong on examples that it hasn't seen: the root of the mean square
+            (RMSE); None if that isn't known.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -82,6 +84,7 @@ class Outcomes:
     removed: tuple[tuple[tuple[Outcome, ...], ...], ...] = ()
     chosen: int | None = None
     note: str = ""
+    error: float | None = None
 
     def __post_init__(self) -> None:
         if not self.places:
@@ -111,6 +114,7 @@ class Outcomes:
             "removed": [_plain(layer) for layer in self.removed],
             "chosen": self.chosen,
             "note": self.note,
+            "error": self.error,
         }
 
     @classmethod
@@ -120,7 +124,8 @@ class Outcomes:
         Raises:
             ValueError or TypeError: it is something else.
         """
-        if not isinstance(saved, dict) or set(saved) != _KEYS:
+        # Older files don't tell the model's error.
+        if not isinstance(saved, dict) or {*saved, "error"} != _KEYS:
             raise ValueError(f"outcomes must have {', '.join(sorted(_KEYS))}, but are {saved!r:.60}")
         if saved["kind"] not in ("labels", "numbers", "vectors"):
             raise ValueError(f"`kind` must be labels, numbers or vectors, but is {saved['kind']!r:.60}")
@@ -132,7 +137,8 @@ class Outcomes:
             raise ValueError(f"`chosen` must be the number of a place, but is {chosen!r:.60}")
         removed = tuple(_outcomes(each, "`removed`") for each in as_list(saved["removed"], "`removed`"))
         hidden, note = _outcomes(saved["hidden"], "`hidden`"), _text(saved["note"])
-        return cls(saved["kind"], saved["form"], places, hidden, removed, chosen, note)
+        error = _score(saved.get("error"))
+        return cls(saved["kind"], saved["form"], places, hidden, removed, chosen, note, error)
 
 
 def _plain(rows: Sequence[Sequence[Outcome]]) -> list[Any]:

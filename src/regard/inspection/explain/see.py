@@ -102,6 +102,7 @@ def see(
         tuple(tuple(measured[each] for each in layer) for layer in heads if layer[0] in measured),
         case.chosen,
         " ".join(filter(None, (case.note, _note(unknown)))) if asked else "",
+        case.error,
     )
     own = [place for place in outcomes.places if place.query is not None]
     queries = case.items if case.queries is None else case.queries

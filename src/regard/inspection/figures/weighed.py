@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from regard.inspection.views.story import FULL_CHANGE
+from regard.inspection.views.facts import FULL_CHANGE
 from regard.page.scale import full_colour
 
 __all__ = ["full_change", "heaviest", "highest", "strengths", "width_of", "with_minus"]

@@ -132,8 +132,8 @@ def comparison_of(
     one = _most_different(outcomes, alignment.places) if query is None else query - 1
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
-    if other is None and alignment.obstacle:
-        # Where nothing corresponds, each record shows what it shows alone.
+    if other is None and all(None in pair for pair in alignment.places):
+        # Where nothing corresponds, as the labels of words and that of the whole, each record shows what it shows alone.
         other = outcomes[1].default()
     its = None
     if other is not None and has_head(records[1], layer, head):
@@ -280,6 +280,11 @@ def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place
         message = "bothWrote" if generated else "bothGive" if about else "bothGiveWhole"
         return say(message, language, about=about, label=labels[0], scores=said)
     one, other = (f"{label} {score}".rstrip() for label, score in zip(labels, scores, strict=True))
+    if "the whole" in names and len(set(names)) > 1:
+        first, second = (
+            say("wholeInput", language) if each == "the whole" else quoted(each, language) for each in names
+        )
+        return say("eachGivesOwn", language, one=one, other=other, first=first, second=second)
     return say("eachWrote" if generated else "eachGives", language, about=about, one=one, other=other)
 
 

@@ -18,7 +18,7 @@ from regard.inspection.views.comparison import (
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_points
 from regard.inspection.views.patched import Patched
-from regard.inspection.views.story import MOST_ROWS, largest_in_turn, warnings_of
+from regard.inspection.views.story import MOST_ROWS, about_others, largest_in_turn, warnings_of
 from regard.page import Block, Items, Page, Prose, Table
 from regard.page.messages import say
 from regard.page.numbers import in_points, percent, percent_change
@@ -147,24 +147,25 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     ]
     # Where nothing is known of an item, since the other record has no partner of the prediction, it has no row.
     items = [each for each in found.items if each.weights != (None, None)]
-    rows = largest_in_turn([*map(_size, items)], [*map(_change, items)], top)
     effects = any(outcome is not None for each in items for outcome in each.hidden)
+    weights, changes = [*map(_size, items)], [*map(_change, items)] if effects else []
+    rows = largest_in_turn(weights, changes, top, kinds[0])
     columns = [found.records[0].noun, "attended in A", "in B", "B - A", *(["mattered in A", "in B"] if effects else [])]
     lines = []
     for each in (items[row] for row in rows):
-        weights = ["" if weight is None else percent(weight) for weight in each.weights]
+        attended = ["" if weight is None else percent(weight) for weight in each.weights]
         difference = "no partner" if None in each.numbers else ""
         one, other = each.weights
         if one is not None and other is not None:
             difference = in_points(percent_change(one, other))
-        changes = [
+        told = [
             "" if outcome is None or place is None else _effect(outcome, kind, place)
             for outcome, kind, place in zip(each.hidden, kinds, places, strict=True)
         ]
-        lines.append((each.name, *weights, difference, *(changes if effects else [])))
+        lines.append((each.name, *attended, difference, *(told if effects else [])))
     yield _numbers(columns, lines)
-    if len(lines) < len(items):
-        yield Prose(say("othersOfBoth", count=len(items) - len(lines)))
+    if others := about_others(weights, changes, rows, kinds[0] if kinds[0] == kinds[1] else None):
+        yield Prose(others)
     if effects:
         yield Prose(say("hiding"))
 
@@ -180,7 +181,7 @@ def _size(item: ItemDifference) -> float:
 
 
 def _change(item: ItemDifference) -> float:
-    return max([abs(or_zero(each.change)) for each in item.hidden if each is not None], default=_size(item))
+    return max([abs(or_zero(each.change)) for each in item.hidden if each is not None], default=0.0)
 
 
 def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:

@@ -4,7 +4,8 @@ Terminal, page, notebook and figures draw it. The page computes the same for wha
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from regard.errors import ArgumentError
@@ -25,6 +26,7 @@ from regard.page.numbers import percent, plural, probability
 from regard.page.visible import visible
 
 __all__ = [
+    "FULL_CHANGE",
     "Facts",
     "chosen_place",
     "effective_note",
@@ -39,6 +41,8 @@ __all__ = [
 
 # A change of the probability, or a difference, below this is called none: it may not change the percentage.
 _NOTICED = 0.01
+# A change of a probability or a vector below this is called little. It's that whose bar has its full length at least.
+FULL_CHANGE = 0.1
 # Weights that are written as these are next to nothing.
 _NOTHING = ("0%", "<1%")
 
@@ -81,6 +85,7 @@ class Facts(NamedTuple):
         difference: the largest difference between outputs and those computed from the record; None: can't be compared.
         attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
         is_effective: whether `weights` are effective weights of a state-space layer, by absolute value, as shares.
+        where: of which layer and head the weights are, as a message and its values, if the sentence says it.
         own: the item whose own prediction it is, from 0; None if it is none of those that are attended to.
     """
 
@@ -96,6 +101,7 @@ class Facts(NamedTuple):
     attribution: Attribution | None = None
     own: int | None = None
     is_effective: bool = False
+    where: tuple[str, Mapping[str, int]] = ("whereIt", MappingProxyType({}))
 
     @property
     def attended(self) -> int:
@@ -169,6 +175,7 @@ def story_of(
         attribution=None if attribution is None else ATTRIBUTIONS[attribution],
         own=own_item(record, place),
         is_effective=_is_effective(record, place, layer, head) and attribution in (None, "raw"),
+        where=_where(record, place, layer, head),
     )
     return facts._replace(sentence=sentence(record, facts))
 
@@ -176,6 +183,21 @@ def story_of(
 def effective_note(record: Record) -> str:
     """What the weights of state-space layers are, as sentences; "" if the record has none."""
     return say("effectiveMeans") if any(each.is_effective for each in record.layers) else ""
+
+
+def _where(record: Record, place: Place, layer: int | None, head: int | None) -> tuple[str, Mapping[str, int]]:
+    """Of which layer and head weights are, and whether they are averages over the queries: a message and its values."""
+    if place.query is None and record.pooling is not None and layer is None and head is None:
+        return "whereIt", {}
+    count = len(record.layers)
+    number = count if layer is None else layer
+    # A layer with one head has no average.
+    if head is not None and record.layers[number - 1].heads > 1:
+        name = "Head"
+    else:
+        name = "" if count == 1 else "Last" if number == count else "Layer"
+    message = ("onAverage" if place.query is None else "where") + name
+    return {"where": "whereIt"}.get(message, message), {"layer": number, "head": head or 1}
 
 
 def _is_effective(record: Record, place: Place, layer: int | None, head: int | None) -> bool:
@@ -259,12 +281,16 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
         if not others:
             return start + say("littleMattered", language, noun=_noun(record.noun, 1, language))
         mattered = max(others, key=lambda item: abs(or_zero(facts.hidden[item].change)))
+    little = _little(_outcomes(record), facts.place, facts.hidden[mattered])
     changes = {item: _change(facts.place, facts.hidden[item], kind, language) for item in facts.others}
     most = [item for item, change in changes.items() if change == changes[mattered]]
-    called = [say("it", language) if attended == [item] else names[item] for item in most]
+    called = [say("it", language) if attended == [item] and not little else names[item] for item in most]
     item = listed(called, "lastOr", language)
     if len(most) > MOST_NAMED:
         item = say("anyTied", language, count=len(most), noun=_noun(record.noun, 2, language))
+    if little:
+        noun = _noun(record.noun, 1, language)
+        return start + say(little, language, noun=noun, item=item, change=changes[mattered])
     if set(most) & set(attended):
         return start + say("itMattered", language, it=item, change=changes[mattered])
     return start + say("otherMattered", language, item=item, change=changes[mattered])
@@ -297,6 +323,14 @@ def _is_told(place: Place, outcome: Outcome, kind: str) -> bool:
     return None in (place.score, outcome.score) or printed(place.score or 0.0) != printed(outcome.score or 0.0)
 
 
+def _little(outcomes: Outcomes, place: Place, outcome: Outcome) -> str:
+    """The message which says that a change is small, even if it is the largest; "": it isn't."""
+    size = abs(or_zero(outcome.change))
+    if outcomes.kind == "numbers":
+        return "matteredWithinError" if outcomes.error is not None and size < outcomes.error else ""
+    return "matteredLittle" if outcome.label == place.label and size < FULL_CHANGE else ""
+
+
 def _most_attended(facts: Facts) -> list[int]:
     """The items that have the largest weight, as it is written; none if all have about the same, or next to nothing."""
     shares = [*map(signed_percent, facts.weights)]
@@ -318,21 +352,25 @@ def _opening(record: Record, place: Place, language: str) -> str:
             return say("wasWritten", language, name=called, sure=sure)
         case _:
             subject = say("theAnswer", language) if name == "the whole" else called
-            return say("isLabel", language, name=subject, label=visible(place.label), sure=sure)
+            label, error = visible(place.label), _outcomes(record).error
+            if error is not None:
+                label = say("error", language, label=label, error=size_text(error, "numbers"))
+            return say("isLabel", language, name=subject, label=label, sure=sure)
 
 
 def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: Facts, language: str) -> str:
     """Which items have the largest weight or contributed most, or that all have about the same."""
     weight, attribution = facts.weights[facts.attended], facts.attribution
     many = _noun(record.noun, 2, language)
+    where = say(facts.where[0], language, **facts.where[1])
     if count := facts.uniform:
         some = [weight for weight in facts.weights if weight]
         least, highest = percent(min(some)), percent(max(some))
         share = least if least == highest else say("fromTo", language, least=least, most=highest)
         message = "attendedEqually" if count == len(names) else "attendedSomeEqually"
-        return say(message, language, count=count, all=len(names), noun=many, share=share)
+        return say(message, language, where=where, count=count, all=len(names), noun=many, share=share)
     if not most:
-        return say("attendedNone", language, noun=_noun(record.noun, 1, language))
+        return say("attendedNone", language, where=where, noun=_noun(record.noun, 1, language))
     item = listed([say("itself", language) if each == facts.own else names[each] for each in most], "lastAnd", language)
     if len(most) > MOST_NAMED:
         item = say("tiedItems", language, count=len(most), all=len(names), noun=many)
@@ -340,7 +378,7 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
     share = share if len(most) == 1 else say("eachShare", language, share=share)
     if attribution is None or facts.is_raw:
         message = "effectiveMost" if facts.is_effective else "attendedMost"
-        return say(message, language, item=item, share=share)
+        return say(message, language, where=where, item=item, share=share)
     method = f"{attribution.name} attention" if attribution.name.endswith("weighted") else attribution.name
     message = "loweredMost" if weight < 0 else "tookMost"
     return say(message, language, method=method, item=item, share=share)

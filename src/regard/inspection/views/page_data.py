@@ -167,6 +167,7 @@ def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]
         "hidden": _rows(outcomes.hidden, labels, arrays),
         "removed": _rows(heads, labels, arrays),
         "note": visible(outcomes.note),
+        "error": outcomes.error,
         "labels": list(map(visible, labels)),
     }
 

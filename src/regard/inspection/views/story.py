@@ -6,20 +6,19 @@ from typing import Any
 
 from regard.inspection.cases.case import Case
 from regard.inspection.explain.across_layers import ATTRIBUTIONS
-from regard.inspection.explain.outcomes import Place
+from regard.inspection.explain.outcomes import Kind, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
-from regard.inspection.views.facts import Facts, effective_note, story_of
+from regard.inspection.views.facts import FULL_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, signed_percent, size_text, without_text
 from regard.inspection.views.uniform import equal_share
 from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
-from regard.page.numbers import counted, probability
+from regard.page.numbers import counted, percent, probability
 from regard.page.visible import visible
 
 __all__ = [
-    "FULL_CHANGE",
     "MOST_ROWS",
     "compared_items",
     "largest_in_turn",
@@ -32,8 +31,8 @@ __all__ = [
 MOST_ROWS = 12
 """Of more items or heads than that, those are shown that were attended to most or mattered most."""
 
-FULL_CHANGE = 0.1
-"""Where nothing changes more than that, bars of changes of probabilities and vectors are short."""
+# Of many items, those of which neither the weight nor the effect is as much as this have no row, but these many.
+_NOTEWORTHY, _LEAST_ROWS = 0.01, 3
 
 
 def story(
@@ -132,8 +131,9 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
     """What was attended to beside what mattered: a row an item, of the `top` items that are largest in either."""
     names = numbered(record.items)
     by_weight = [abs(or_zero(weight)) for weight in told.weights]
-    rows = largest_in_turn(by_weight, [abs(or_zero(outcome.change)) for outcome in told.hidden] or by_weight, top)
+    by_effect = [abs(or_zero(outcome.change)) for outcome in told.hidden]
     kind = "vectors" if record.outcomes is None else record.outcomes.kind
+    rows = largest_in_turn(by_weight, by_effect, top, kind)
     found = []
     for item in rows:
         if not told.hidden:
@@ -153,7 +153,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         told.title,
         tuple(found),
         noun=record.noun,
-        others=len(names) - len(found),
+        others=about_others(by_weight, by_effect, rows, kind),
         equal=equal_share([told.weights], len(told.weights)) if told.is_raw else 0.0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind),
@@ -176,13 +176,45 @@ def mattered_name(place: Place, kind: str) -> str:
     return f"{say('mattered')}: {visible(place.label)}"
 
 
-def largest_in_turn(first: Sequence[float], second: Sequence[float], top: int) -> list[int]:
-    """The items that are largest in either of two lists, in turn the next of each: `top` at most, in their order."""
-    rows = range(len(first))
+def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int, kind: Kind) -> list[int]:
+    """The items that have rows, in their order: those largest in either of two lists, in turn the next of each.
+
+    Args:
+        weights, effects: the size of each item's weight, and of its effect; no effects if they weren't measured.
+        top: the most items that have rows. If there are more, those with next to no weight and effect have none.
+        kind: what the effects are changes of. Changes of numbers are measured by the largest of them.
+    """
+    rows = range(len(weights))
     if len(rows) <= top:
         return [*rows]
-    orders = (sorted(rows, key=lambda row: -sizes[row]) for sizes in (first, second))
-    return sorted(list(dict.fromkeys(itertools.chain(*zip(*orders, strict=True))))[:top])
+    least = _NOTEWORTHY * (max(effects, default=0.0) if kind == "numbers" else 1.0)
+    orders = [(sorted(rows, key=lambda row, sizes=sizes: -sizes[row]), sizes, from_) for sizes, from_ in (
+        (weights, _NOTEWORTHY), (effects or weights, least if effects else _NOTEWORTHY))]
+    found: dict[int, None] = {}
+    for place in rows:
+        for order, sizes, from_ in orders:
+            row = order[place]
+            if len(found) < top and (sizes[row] >= from_ or len(found) < _LEAST_ROWS):
+                found[row] = None
+    return sorted(found)
+
+
+def about_others(weights: Sequence[float], effects: Sequence[float], rows: Sequence[int], kind: Kind | None) -> str:
+    """What is said of the items without rows: how much weight and effect they have at most; "": there are none.
+
+    Args:
+        weights, effects, kind: as in `largest_in_turn`; None: the effects have no unit in common.
+        rows: the items that have rows.
+    """
+    others = sorted({*range(len(weights))} - {*rows})
+    if not others:
+        return ""
+    # What is less than 1 % is 1 % at most.
+    weight = percent(max(weights[each] for each in others)).removeprefix("<")
+    if not effects or kind is None:
+        return say("others", count=len(others), weight=weight)
+    effect = size_text(max(effects[each] for each in others), kind).removeprefix("<")
+    return say("othersHidden", count=len(others), weight=weight, effect=effect)
 
 
 def _first(told: Facts, item: int) -> dict[str, Any]:

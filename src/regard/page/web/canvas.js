@@ -29,14 +29,16 @@ export function frameOf(context, style, [x, y, width, height], thick) {
 }
 
 /** A ring within a box, in the colour of effects, that is seen on dark and on light. */
-export function frameOfEffect(context, style, [x, y, width, height], thick) {
+export function frameOfEffect(context, style, [x, y, width, height], thick, dashed) {
   // Within the frame of what is chosen.
   const inset = Math.min(4, width / 8, height / 8) + thick / 2;
   for (const [name, line] of [["--paper", thick + 2], ["--effect", thick]]) {
     context.strokeStyle = style.getPropertyValue(name);
     context.lineWidth = line;
+    if (dashed && name === "--effect") context.setLineDash([2 * thick, 1.5 * thick]);
     context.strokeRect(x + inset, y + inset, width - 2 * inset, height - 2 * inset);
   }
+  context.setLineDash([]);
 }
 
 /** Text that is seen on anything. */

@@ -2,7 +2,7 @@
 import { MOST_SHOWN } from "./answers.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { clamp, effectText, isProbability, isToldByChange, percent, percentChange, probability } from "./numbers.js";
+import { clamp, effectText, isProbability, isToldByChange, percent, percentChange, probability, sizeText } from "./numbers.js";
 import { inPoints, twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, orZero, scaleOfChanges, weightText } from "./view.js";
@@ -29,6 +29,7 @@ export function comparedView(root, choose, pairs = null) {
     const at = (row, read) => both.map((each, side) => (list[row][side] === null || !each.weights ? null : read(each, list[row][side])));
     const weights = (row) => at(row, (each, i) => each.weights[i]);
     const hidden = (row) => at(row, (each, i) => each.hidden[i] ?? null);
+    const sizesOf = (row) => highestOf(hidden(row).filter(Boolean).map(changeSize), 0);
     const there = [...list.keys()].filter((row) => weights(row).some((each) => each !== null));
     if (!there.length) {
       root.replaceChildren(h("p", {}, missingText(both.find((each) => !each.absent) ?? view)));
@@ -36,7 +37,7 @@ export function comparedView(root, choose, pairs = null) {
     }
     const measured = both.some((each) => each.hidden.length), third = measured && both.some(({ kind }) => kind !== "vectors");
     const kept = chosen(there.map((row) => highestOf(weights(row), 0)),
-      measured ? there.map((row) => ({ change: highestOf(hidden(row).filter(Boolean).map(changeSize), 0) })) : [], first.kind);
+      measured ? there.map((row) => ({ change: sizesOf(row) })) : [], first.kind);
     const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
     const rows = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
     const high = Math.max(...both.map((each, side) => fullBar(highestOf(rows.map((row) => weights(row)[side]), 0), each.weights?.length ?? Infinity)));
@@ -56,10 +57,11 @@ export function comparedView(root, choose, pairs = null) {
     const isGrid = first.data.grid || first.data.input?.grid;
     const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
-    const others = there.length - rows.length, namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
+    const isKept = new Set(rows), others = there.filter((row) => !isKept.has(row)), namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
-      ...(others ? [h("p", { class: "quiet" }, pairs || view.least === null ? words.others({ count: others }) : restOf(view))] : []),
+      ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
+        : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first.kind, words))] : []),
       h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects),
       ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
   };
@@ -115,6 +117,13 @@ function namesOfRow(pairs, pair, row, go, words) {
 function gapOf(found, words) {
   const gap = found.includes(null) ? NaN : found[1] - found[0];
   return h("td", { class: gap > 0 ? "more" : gap < 0 ? "less" : "" }, Number.isNaN(gap) ? "" : inPoints(percentChange(...found), words));
+}
+
+// How much weight and effect the items without rows have at most.
+function aboutOthers(weights, effects, kind, words) {
+  // What is less than 1 % is 1 % at most.
+  const most = (text) => text.replace(/^</, ""), count = weights.length, weight = most(percent(highestOf(weights, 0)));
+  return effects.length ? words.othersHidden({ count, weight, effect: most(sizeText(highestOf(effects, 0), kind)) }) : words.others({ count, weight });
 }
 
 // What is known of a row of which the page holds the largest weights.

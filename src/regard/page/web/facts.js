@@ -4,7 +4,7 @@ import { clipped } from "./dom.js";
 import { effectText, percent, probability, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
 import { equalEnds, uniformOver } from "./uniform.js";
-import { changeSize, largest } from "./view.js";
+import { FULL_CHANGE, changeSize, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
@@ -27,6 +27,15 @@ export function nameOfHead({ usesPooling, number, data, layer, head }, words) {
 function nameOfPlace({ data, place, names }) {
   const every = place.query !== null && data.outcomes.places.length === (data.queries || data.items).length;
   return every ? (data.numbered_queries || names)[place.query] : place.name;
+}
+
+// Of which layer and head the weights are, and whether they are averages over the queries, as the subject of a sentence.
+function whereOf({ usesPooling, number, data, layer, head, pooled }, words) {
+  if (usesPooling) return words.whereIt;
+  const count = data.layers.length, isHead = head !== null && layer.heads > 1;
+  const name = isHead ? "Head" : count === 1 ? "" : number === count - 1 ? "Last" : "Layer";
+  const found = words[pooled ? `onAverage${name}` : name ? `where${name}` : "whereIt"];
+  return typeof found === "string" ? found : found({ layer: number + 1, head: head + 1 });
 }
 
 function isNoticed(change, kind) {
@@ -56,17 +65,25 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   }
   const change = changeOf(place, hidden[changing], view, most), same = messageText(change);
   const tied = others.filter((each) => messageText(changeOf(place, hidden[each], view, most)) === same);
-  const item = listedParts(lang, tied.map((each) => (tops.length === 1 && tops[0] === each ? words.it : nameOf(each))), "effect", "lastOr",
+  const little = littleOf(view, hidden[changing]);
+  const item = listedParts(lang, tied.map((each) => (tops.length === 1 && tops[0] === each && !little ? words.it : nameOf(each))), "effect", "lastOr",
     () => withNoun(lang, "anyTied", data.noun, { count: tied.length }));
+  if (little) return [...attended, ...tell(little, { noun: nounOf(data.noun, lang), item, change })];
   return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change }) : tell("otherMattered", { item, change }))];
 }
 
-function mostAttended({ data, weights, layer, state: { lang } }, tops, share, own, nameOf) {
-  const words = wordsOf(lang);
-  if (!tops.length) return messageParts(lang, "attendedNone", { noun: nounOf(data.noun, lang) });
+// The message which says that a change is small, even if it is the largest; "": it isn't.
+function littleOf({ kind, place, data: { outcomes: { error } } }, outcome) {
+  if (kind === "numbers") return error !== null && changeSize(outcome) < error ? "matteredWithinError" : "";
+  return outcome.label === place.label && changeSize(outcome) < FULL_CHANGE ? "matteredLittle" : "";
+}
+
+function mostAttended(view, tops, share, own, nameOf) {
+  const { data, weights, layer, state: { lang } } = view, words = wordsOf(lang), where = whereOf(view, words);
+  if (!tops.length) return messageParts(lang, "attendedNone", { where, noun: nounOf(data.noun, lang) });
   const item = listedParts(lang, tops.map((each) => (each === own ? words.itself : nameOf(each))), "weight", "lastAnd",
     () => withNoun(lang, "tiedItems", data.noun, { count: tops.length, all: weights.length }));
-  return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { item, share: tops.length === 1 ? share : words.eachShare({ share }) });
+  return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { where, item, share: tops.length === 1 ? share : words.eachShare({ share }) });
 }
 
 // How sentences name the items of a view.
@@ -83,9 +100,10 @@ export function isTold(place, { label, score, change }, kind) {
   return place.score === null || score === null || printed(place.score) !== printed(score);
 }
 
-function equally({ weights, data, state: { lang } }, count) {
+function equally(view, count) {
+  const { weights, data, state: { lang } } = view, where = whereOf(view, wordsOf(lang));
   const [least, most] = equalEnds(weights).map(percent), share = least === most ? least : wordsOf(lang).fromTo({ least, most });
-  const values = { count, all: weights.length, noun: nounOf(data.noun, lang, true), share };
+  const values = { where, count, all: weights.length, noun: nounOf(data.noun, lang, true), share };
   return messageParts(lang, count === weights.length ? "attendedEqually" : "attendedSomeEqually", values);
 }
 
@@ -101,7 +119,9 @@ function openingOf(view, most) {
   if (form === "next") return messageParts(lang, "comesAfter", { name: called, label: quoted(place.label), sure });
   if (form === "generated") return messageParts(lang, "wasWritten", { name: called, sure });
   const subject = name === "the whole" ? wordsOf(lang).theAnswer : called;
-  return messageParts(lang, "isLabel", { name: subject, label: clipped(place.label, most), sure });
+  const { error } = view.data.outcomes, label = clipped(place.label, most);
+  const told = error === null ? label : [[wordsOf(lang).error({ label, error: sizeText(error, "numbers") }), "answer"]];
+  return messageParts(lang, "isLabel", { name: subject, label: told, sure });
 }
 
 function changeOf(place, outcome, { kind, state: { lang } }, most) {
@@ -163,5 +183,9 @@ function answersOf(both, lang, most) {
     return messageParts(lang, generated ? "bothWrote" : about ? "bothGive" : "bothGiveWhole", values);
   }
   const [one, other] = labels.map((label, side) => `${label} ${scores[side]}`.trimEnd());
+  if (names.length > 1 && names.includes("the whole")) {
+    const [first, second] = names.map((each) => (each === "the whole" ? words.wholeInput : quoted(each)));
+    return messageParts(lang, "eachGivesOwn", { one, other, first, second });
+  }
   return messageParts(lang, generated ? "eachWrote" : "eachGives", { about, one, other });
 }

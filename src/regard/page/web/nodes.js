@@ -24,7 +24,7 @@ export function discs(view, spots, radius, hovered) {
 
 /** The rings of the nodes that mattered; of those that aren't drawn there is none. */
 export function ringsAround(view, spots, radius) {
-  return ringsOf(view).filter(({ item }) => spots[item]).map(({ item, width }) => s("circle", { class: "ring", cx: spots[item].x, cy: spots[item].y,
+  return ringsOf(view).filter(({ item }) => spots[item]).map(({ item, width, rises }) => s("circle", { class: rises ? "ring rises" : "ring", cx: spots[item].x, cy: spots[item].y,
     r: radius + 1.5 + width / 2, "stroke-width": width, "data-item": item }));
 }
 

@@ -95,8 +95,8 @@ export function pairsOf({ records, against }) {
   function otherView(state, own) {
     const side = 1 - state.record, data = records[side], there = has(side, state);
     const place = partner("places", state.record, state.place), key = partner("items", state.record, own.key);
-    // Where nothing corresponds, each record shows what it shows alone.
-    const free = against.obstacle !== "", known = place !== null || free;
+    // Where nothing corresponds, as the labels of words and that of the whole, each record shows what it shows alone.
+    const free = pairs.places.every((pair) => pair.includes(null)), known = place !== null || free;
     const next = { ...moved(state, side), place: place ?? data.outcomes.chosen, key: key ?? null };
     const found = viewOf(data, within(next, records));
     if (key === null && !free) found.key = -1;

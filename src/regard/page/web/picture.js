@@ -79,8 +79,8 @@ export function pictureView(root, choose) {
       edge.replaceChildren(...ticks(0, count, [width, height][axis] / EDGE_APART).map((number) =>
         h("span", { style: { [from]: `${(100 * (number - 0.5) / count).toFixed(2)}%` } }, String(number))));
     });
-    for (const { item, width: thick } of ringsOf(view)) {
-      if (isPatch(item)) frameOfEffect(context, style, boxOf(item - first), Math.min(thick, patch.wide / 6, patch.high / 6));
+    for (const { item, width: thick, rises } of ringsOf(view)) {
+      if (isPatch(item)) frameOfEffect(context, style, boxOf(item - first), Math.min(thick, patch.wide / 6, patch.high / 6), rises);
     }
     if (isPatch(view.key)) frameOf(context, style, boxOf(view.key - first), 1.5);
     if (isPatch(ownItem(view))) frameOf(context, style, boxOf(ownItem(view) - first), 3);

@@ -1,6 +1,7 @@
-// The items that mattered, ringed on a drawing in the colour of effects: the wider the ring, the more.
+// The items that mattered, ringed on a drawing in the colour of effects: the wider the ring, the more; dashed where it rises.
+import { MOST_SHOWN } from "./answers.js";
 import { swatch } from "./colours.js";
-import { h } from "./dom.js";
+import { clipped, h } from "./dom.js";
 import { isTold, ownItemOf } from "./facts.js";
 import { changeSize } from "./view.js";
 
@@ -10,17 +11,21 @@ const LEAST_RINGED = 0.1;
 // In pixels: the thinnest and the widest.
 const RING = { least: 1.5, most: 4.5 };
 
-/** The items whose hiding changes the answer as far as can be seen, the largest first: {item, width}. */
+/** The items whose hiding changes the answer as far as can be seen, the largest first: {item, width, rises}. */
 export function ringsOf(view) {
   const { hidden, kind, place } = view, own = ownItemOf(view);
   const told = [...hidden.keys()].filter((item) => item !== own && !hidden[item].isNoise && isTold(place, hidden[item], kind));
   const largest = Math.max(...told.map((item) => changeSize(hidden[item])));
   return told.map((item) => ({ item, share: changeSize(hidden[item]) / largest })).filter(({ share }) => share >= LEAST_RINGED)
     .sort((a, b) => b.share - a.share).slice(0, MOST_RINGED)
-    .map(({ item, share }) => ({ item, width: RING.least + share * (RING.most - RING.least) }));
+    .map(({ item, share }) => ({ item, width: RING.least + share * (RING.most - RING.least), rises: kind !== "vectors" && hidden[item].change > 0 }));
 }
 
 /** What the rings mean, for a legend; nothing if there are none. */
 export function ringLegend(view, words) {
-  return ringsOf(view).length ? [h("span", { class: "ring-key" }, swatch("ring"), ` ${words.ringed}`)] : [];
+  const rings = ringsOf(view), label = view.kind === "labels" ? clipped(view.place.label, MOST_SHOWN) : words.theNumber;
+  if (!rings.length) return [];
+  const key = (rises, text) => (rings.some((each) => each.rises === rises)
+    ? [h("span", { class: "ring-key" }, swatch(rises ? "ring rises" : "ring"), ` ${text}`), " · "] : []);
+  return [...key(false, view.kind === "vectors" ? words.ringChanged : words.ringLower({ label })), ...key(true, words.ringHigher({ label })), words.ringWidth];
 }

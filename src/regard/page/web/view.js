@@ -68,19 +68,19 @@ export function changeSize(outcome) {
   return Math.abs(orZero(outcome.change));
 }
 
-// Where nothing changes more than that, bars of changes are short.
-const FULL = 0.1;
+/** A change of a probability or a vector below this is called little. It's that whose bar has its full length at least. */
+export const FULL_CHANGE = 0.1;
 
 /** The size of a change whose bar has its full length. */
 export function fullChange(outcomes, kind) {
-  return Math.max(kind === "numbers" ? 1e-12 : FULL, ...outcomes.map(changeSize));
+  return Math.max(kind === "numbers" ? 1e-12 : FULL_CHANGE, ...outcomes.map(changeSize));
 }
 
 /** The scale of bars of changes: {full, zero}: what the longest has, and where they begin, as a share of it. */
 export function scaleOfChanges(outcomes, kind) {
   const changes = outcomes.map(({ change }) => orZero(change));
   const low = Math.min(0, ...changes), high = Math.max(0, ...changes), size = high - low;
-  return { full: Math.max(kind === "numbers" ? 1e-12 : FULL, size), zero: size ? -low / size : 0 };
+  return { full: Math.max(kind === "numbers" ? 1e-12 : FULL_CHANGE, size), zero: size ? -low / size : 0 };
 }
 
 /** How many places there are. */
