@@ -390,7 +390,7 @@ def test_the_blocks_in_their_order():
         ("1.2", "unchanged", "NOUN"),
     ]
     assert "An effect" not in as_text(page)
-    assert page.blocks[-1].text.startswith("Checked: the outputs of 1 layer")
+    assert page.blocks[-1].text.startswith("Checked: the outputs of 1 layer, computed again")
 
 
 def test_the_rank_agreement_is_that_of_all_items():

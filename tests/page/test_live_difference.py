@@ -1,13 +1,14 @@
 """The page of two records: the numbers are NumPy's, the colours those of the legend, and one cursor moves in both."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from page.browser import axe
-from page.live_records import LABELS, layers, outcomes, seen, whole
+from page.live_records import LABELS, WORDS, layers, outcomes, seen, whole
 from page.test_live import HOSTILE
 from page.test_live_colours import PIXELS, colours, image_of
 from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
@@ -363,7 +364,7 @@ def test_a_picture_and_a_text(live):
     page = live(live_page(picture(), against=made(FIRST, 1)))
     said = page.locator("main").inner_text()
     assert "A is a picture and B a text, so no item of one has a partner in the other" in said
-    assert re.match("A gives cat 75%, B gives |For ", page.locator(".sentence").inner_text())
+    assert re.match("A gives cat 75% for the whole input, B gives ", page.locator(".sentence").inner_text())
     assert "These weights have no partners, so there is no difference to draw." in said
     assert page.locator(".side").first.locator("canvas").is_visible()
     for key in ("ArrowRight", "ArrowDown", ".", "]", "a", "["):
@@ -422,6 +423,30 @@ def test_hostile_texts_make_nothing_but_text(live):
         assert page.evaluate("window.hit") is None
         assert page.evaluate(WIDE) == 0
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["items first", "the whole first"])
+def test_labels_of_items_and_a_label_of_the_whole(live, turned):
+    """No prediction has a partner, but the items have, so that what each attended to is compared."""
+    both = [made(WORDS, 1), whole("labels", True)]
+    both = both[::-1] if turned else both
+    told = comparison_of(*both)
+    page = live(live_page(both[0], ("one", "other"), against=both[1]))
+    said = page.locator(".sentence").inner_text()
+    assert said.replace("−", "-") == told.sentence
+    sides = ["good 62% for the whole input", r'(DET|NOUN|VERB) \d+% for ".+?"']
+    first, second = sides if turned else sides[::-1]
+    assert re.match(f"A gives {first}, B gives {second}\\. The weight on", said)
+    assert "has no partner" not in page.locator("main").inner_text()
+    assert None not in told.stories
+
+
+def test_without_layers_no_heads_are_compared(live):
+    one, other = made(WORDS, 1), replace(whole("labels", True), layers=())
+    for both, side in (((one, other), "B"), ((other, one), "A")):
+        note = f"{side} has no layers of attention beside its pooling, so no heads are compared."
+        assert note in comparison_of(*both).left_out
+        assert note in live(live_page(both[0], against=both[1])).locator("main").inner_text()
 
 
 def test_without_a_script_there_are_both_and_the_difference(context, tmp_path, records, text):

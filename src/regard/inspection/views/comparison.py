@@ -336,7 +336,9 @@ def _left_out(first: Record, second: Record, alignment: Alignment) -> Iterator[s
             yield from _alone(alignment.items, (first.noun, second.noun))
             if alignment.queries is not alignment.items:
                 yield from _alone(alignment.queries, ("piece", "piece"))
-    if len(first.layers) != len(second.layers):
+    if bool(first.layers) != bool(second.layers):
+        yield say("noLayers", side="B" if first.layers else "A")
+    elif len(first.layers) != len(second.layers):
         yield say("otherLayers", count=len(first.layers), other=len(second.layers))
     if first.outcomes is None or second.outcomes is None:
         return

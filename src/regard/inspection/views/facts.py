@@ -352,6 +352,9 @@ def _opening(record: Record, place: Place, language: str) -> str:
             return say("wasWritten", language, name=called, sure=sure)
         case _:
             subject = say("theAnswer", language) if name == "the whole" else called
+            # A number for the whole has the name of what it is.
+            if _outcomes(record).kind == "numbers" and place.query is None and name != "the whole":
+                subject = visible(name)
             label, error = visible(place.label), _outcomes(record).error
             if error is not None:
                 label = say("error", language, label=label, error=size_text(error, "numbers"))

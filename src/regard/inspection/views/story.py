@@ -274,5 +274,6 @@ def _checked(told: Facts, layers: int) -> str:
     about = say("aboutEffective" if told.is_effective else "about")
     if told.difference is None:
         return about
-    checked = say("checkedLayers", layers=counted(layers, "layer"), difference=f"{told.difference:.1g}")
+    message = "checkedLayers" if told.difference else "checkedLayersEqual"
+    checked = say(message, layers=counted(layers, "layer"), difference=f"{told.difference:.1g}")
     return f"{checked} {about}"

@@ -151,7 +151,8 @@ function notesOf({ both, state: { lang } }, { pairs, against }) {
     if (both[0].data.queries !== null) found.push(...aloneOf(pairs.queries, ["piece", "piece"], lang));
   }
   const [count, other] = both.map(({ data }) => data.layers.length);
-  if (count !== other) found.push(words.otherLayers({ count, other }));
+  if (!count !== !other) found.push(words.noLayers({ side: count ? "B" : "A" }));
+  else if (count !== other) found.push(words.otherLayers({ count, other }));
   if (both[0].kind !== both[1].kind) found.push(words.otherKinds);
   const measured = both.map(({ data }) => data.outcomes.hidden !== null);
   if (measured[0] !== measured[1]) found.push(words.unmeasured({ side: measured[0] ? "B" : "A" }));

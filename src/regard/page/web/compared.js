@@ -62,6 +62,7 @@ export function comparedView(root, choose, pairs = null) {
       headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
         : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first.kind, words))] : []),
+      ...(!pairs && equalShare(view) ? [h("p", { class: "quiet" }, words.equalMark({ share: percent(equalShare(view)) }))] : []),
       h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects),
       ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
   };

@@ -118,7 +118,8 @@ function openingOf(view, most) {
   if (kind === "vectors") return messageParts(lang, name === "the whole" ? "outputWhole" : "outputAt", { name: called });
   if (form === "next") return messageParts(lang, "comesAfter", { name: called, label: quoted(place.label), sure });
   if (form === "generated") return messageParts(lang, "wasWritten", { name: called, sure });
-  const subject = name === "the whole" ? wordsOf(lang).theAnswer : called;
+  // A number for the whole has the name of what it is.
+  const subject = name === "the whole" ? wordsOf(lang).theAnswer : kind === "numbers" && place.query === null ? name : called;
   const { error } = view.data.outcomes, label = clipped(place.label, most);
   const told = error === null ? label : [[wordsOf(lang).error({ label, error: sizeText(error, "numbers") }), "answer"]];
   return messageParts(lang, "isLabel", { name: subject, label: told, sure });

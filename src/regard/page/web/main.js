@@ -97,7 +97,8 @@ export function start(all, formOf, signal) {
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     const told = form.told(view), differences = told.map(({ difference }) => difference).filter((each) => each !== null);
     const notes = told.flatMap((each) => [...leftOut(each, state.lang), ...(each.outcomes.note ? [each.outcomes.note] : [])]);
-    checked.replaceChildren(h("p", {}, differences.length < told.length ? "" : `${words.checked({ difference: Math.max(...differences).toPrecision(1) })} `,
+    const most = Math.max(...differences), isChecked = differences.length === told.length;
+    checked.replaceChildren(h("p", {}, !isChecked ? "" : `${most ? words.checked({ difference: most.toPrecision(1) }) : words.checkedEqual} `,
       view.layer.effective ? words.aboutEffective : words.about), ...[...new Set([...form.notes(view), ...notes])].map((each) => h("p", {}, each)));
   }
 
