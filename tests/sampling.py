@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-FEW = 3
+FEW = 2
 """So many cases of a law always run, if it has as many."""
 
 SHARE = 4

@@ -82,19 +82,20 @@ def test_narrow_and_plain(regard_, monkeypatch, more):
         assert max(map(len, found.out.splitlines())) <= 40
 
 
-@pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF-")])
-def test_the_first_chart_is_a_figure(regard_, tmp_path, ending, begin):
-    found = regard_(*RUN[:1], "lines", *RUN[2:], "--figure", f"new/lines.{ending}")
-    assert found.code == 0, found.err
-    assert f"Wrote new/lines.{ending}.\n" in found.err
-    drawn = (tmp_path / "new" / f"lines.{ending}").read_bytes()
-    assert drawn.startswith(begin)
-    if ending == "svg":
-        # Along n comes before time and memory.
-        assert b">rising</text>" in drawn
-        assert b">Accuracy by n</text>" in drawn
-    # An own figure is written over.
-    assert regard_("lab", "lines", "--show", "--out", "lab", "--figure", f"new/lines.{ending}").code == 0
+def test_the_first_chart_is_a_figure(regard_, tmp_path):
+    run, show = (*RUN[:1], "lines", *RUN[2:]), ("lab", "lines", "--show", "--out", "lab")
+    for command, ending, begin in ((run, "svg", b"<?xml"), (show, "png", b"\x89PNG"), (show, "pdf", b"%PDF-")):
+        found = regard_(*command, "--figure", f"new/lines.{ending}")
+        assert found.code == 0, found.err
+        assert f"Wrote new/lines.{ending}.\n" in found.err
+        drawn = (tmp_path / "new" / f"lines.{ending}").read_bytes()
+        assert drawn.startswith(begin)
+        if ending == "svg":
+            # Along n comes before time and memory.
+            assert b">rising</text>" in drawn
+            assert b">Accuracy by n</text>" in drawn
+        # An own figure is written over.
+        assert regard_(*show, "--figure", f"new/lines.{ending}").code == 0
 
 
 def test_an_example_is_trained_once_shown_and_written(regard_, tmp_path):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -64,6 +65,7 @@ def taken(rank: int) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_rank_takes_its_share_and_a_block_of_keys():
     for found in together(2, taken):
         most, kept = found["one process"]

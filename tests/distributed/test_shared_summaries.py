@@ -64,7 +64,7 @@ def every_gap(rank: int, ranks: int, every: list[tuple[Case, str]]) -> list[dict
 
 @pytest.mark.parametrize(
     ("ranks", "step"),
-    [(2, 9), (4, 23), pytest.param(2, 1, marks=pytest.mark.slow), pytest.param(4, 1, marks=pytest.mark.slow)],
+    [(2, 9), *(pytest.param(ranks, 1, marks=pytest.mark.slow) for ranks in (2, 4))],
 )
 def test_ranks_have_the_statistics_of_one_process(ranks, step):
     every = pairwise_with(CUTS)[::step]

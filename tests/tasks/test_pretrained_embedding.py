@@ -69,6 +69,7 @@ def test_few_examples_fit_a_head_on_the_mean_of_the_frozen_base(base, kind):
     assert all(torch.equal(held[name], start[name].half().float()) for name in held)
 
 
+@pytest.mark.slow
 def test_a_fitted_head_is_saved_seen_and_exported(base, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime", reason="comes with the extra onnx")
     pytest.importorskip("onnxscript", reason="comes with the extra onnx")

@@ -165,6 +165,7 @@ class TestTraining:
         assert again.about["training"]["search"] == whole.about["training"]["search"]
         assert json.loads((out / "run.json").read_text())["search"]["chosen"] in ("default", "seeing")
 
+    @pytest.mark.slow
     def test_candidates_are_tried_without_auxiliary_targets_and_trained_with_them(self, seeing):
         task = dataclasses.replace(BLIND.task, auxiliary={"again": 0.5})
         beside = {"again": [labels for _, labels in seeing]}

@@ -63,7 +63,10 @@ def texts(written):
     return [None if each is None else each.text for each in written]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    "architecture",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "attentive" else name for name in ARCHITECTURES],
+)
 def test_learned_by_heart_saved_and_loaded(tmp_path, architecture):
     model = fit(recipe=with_task(architecture=architecture), **({} if architecture == "transformer" else QUICK))
     assert texts(model.write(SOURCES)) == [text for _, text in PAIRS]
