@@ -38,7 +38,12 @@ def test_the_story_in_its_order(see):
     lines = out.splitlines()
     assert lines[2].split() == ["I", "saw", "a", "[saw]", "."]
     assert lines[3].split() == ["PRON", "VERB", "DET", "NOUN", "PUNCT"]
-    parts = ['"saw (4)" is NOUN (80%). In the last layer, it attended most to "a" (50%)', "word     attended", "head  pattern", "Checked:"]
+    parts = [
+        '"saw (4)" is NOUN (80%). In the last layer, it attended most to "a" (50%)',
+        "word     attended",
+        "head  pattern",
+        "Checked:",
+    ]
     assert [out.index(part) for part in parts] == sorted(out.index(part) for part in parts)
     assert out.rstrip().endswith("Each row attends to the columns (numbered as the rows are).")
     assert re.search(r"^a +█+ 50% +█+ +80% -> 4% +VERB 55%$", out, re.MULTILINE)
@@ -74,7 +79,8 @@ def test_what_is_chosen(see):
     out = see("english-pos", SENTENCE, "--query", 2, "--layer", 1, "--head", 3, "--top", 2, "--no-map")[1]
     assert "I  [saw]  a" in " ".join(out.split("\n")[2].split(" ")).replace("   ", "  ").replace("    ", "  ")
     assert out.count("Layer 1 of 2, head 3 of 4") == 1
-    assert "3 others have 1% at most; hiding one of them changes the answer by 2 points at most." in " ".join(out.split())
+    told = "3 others have 1% at most; hiding one of them changes the answer by 2 points at most."
+    assert told in " ".join(out.split())
     assert "Each of the other 6 heads, removed alone, changes the answer by" in " ".join(out.split())
     assert "in percent" not in out
 

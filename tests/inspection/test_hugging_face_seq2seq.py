@@ -348,7 +348,7 @@ def test_the_command_tells_the_story(folder, command, name, width):
     flat = " ".join(out.split())
     for part in (
         "was written",
-        "It attended ",
+        "In the last layer, it attended ",
         "Cross-attention layer 2 of 2",
         "encoder 1.1",
         "cross 2.2",

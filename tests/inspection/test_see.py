@@ -285,8 +285,8 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
         (
             ((SAME, Outcome("NOUN", 0.5, -0.25)), (SAME, STAYS)),
             {"query": 2, "head": 1},
-            '"saw" is NOUN (75%). In head 1.1, it attended most to itself (88%), but hiding "a" changes the answer most: '
-            "NOUN falls from 75% to 50%.",
+            '"saw" is NOUN (75%). In head 1.1, it attended most to itself (88%), but hiding "a" changes the answer '
+            "most: NOUN falls from 75% to 50%.",
         ),
         (
             ((SAME, STAYS), (Outcome("DET", 0.875, 0.125), STAYS)),
@@ -425,7 +425,8 @@ def test_of_many_items_those_that_got_or_mattered_most_are_listed():
     comparison = next(block for block in page.blocks if isinstance(block, Comparison))
     assert [row.label for row in comparison.rows] == ["w3", "w7", "w50", "w90"]
     assert comparison.rest == (
-        "96 others have 0% at most; hiding one of them changes the answer by 0 points at most. Equal weights would be 1% each."
+        "96 others have 0% at most; hiding one of them changes the answer by 0 points at most. "
+        "Equal weights would be 1% each."
     )
     items = next(block for block in page.blocks if isinstance(block, Items)).items
     assert (items[0].text, items[-1].text) == ("... 28 words before", "... 8 words after")

@@ -137,7 +137,8 @@ class Outcomes:
             raise ValueError(f"`chosen` must be the number of a place, but is {chosen!r:.60}")
         removed = tuple(_outcomes(each, "`removed`") for each in as_list(saved["removed"], "`removed`"))
         hidden, note = _outcomes(saved["hidden"], "`hidden`"), _text(saved["note"])
-        error = _score(saved.get("error"))
+        if (error := saved.get("error")) is not None and not (type(error) is float and 0 <= error < math.inf):
+            raise ValueError(f"`error` must be a number from 0 or null, but is {error!r:.60}")
         return cls(saved["kind"], saved["form"], places, hidden, removed, chosen, note, error)
 
 

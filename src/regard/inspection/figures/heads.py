@@ -7,8 +7,8 @@ from regard.inspection.figures.legend import draw_legend
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import full_change, with_minus
-from regard.inspection.views.facts import head_names
 from regard.inspection.views.outcome_text import change_text, or_zero, said
+from regard.inspection.views.removed_heads import head_names
 
 __all__ = ["draw_heads"]
 

@@ -12,8 +12,9 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
-from regard.inspection.views.facts import Facts, head_names, is_noticed, own_item, place_name, story_of
+from regard.inspection.views.facts import Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted
+from regard.inspection.views.removed_heads import head_names
 from regard.page.messages import say
 from regard.page.numbers import counted, percent, plural, probability
 from regard.page.visible import visible
@@ -133,7 +134,7 @@ def comparison_of(
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
     if other is None and all(None in pair for pair in alignment.places):
-        # Where nothing corresponds, as the labels of words and that of the whole, each record shows what it shows alone.
+        # Where nothing corresponds, as labels of words and that of the whole, each record shows what it shows alone.
         other = outcomes[1].default()
     its = None
     if other is not None and has_head(records[1], layer, head):

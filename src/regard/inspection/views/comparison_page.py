@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from regard.errors import ArgumentError
-from regard.inspection.explain.outcomes import Outcome, Place
+from regard.inspection.explain.outcomes import Kind, Outcome, Place
 from regard.inspection.record.record import Record
 from regard.inspection.views.comparison import (
     ItemDifference,
@@ -140,7 +140,7 @@ def _shown(record: Record, number: int | None) -> Items:
 
 
 def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
-    kinds = ["vectors" if each.outcomes is None else each.outcomes.kind for each in found.records]
+    kinds: list[Kind] = ["vectors" if each.outcomes is None else each.outcomes.kind for each in found.records]
     places = [
         None if number is None or each.outcomes is None else each.outcomes.places[number]
         for each, number in zip(found.records, found.places, strict=True)

@@ -4,7 +4,7 @@ Terminal, page, notebook and figures draw it. The page computes the same for wha
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from regard.inspection.cases.case import Case
 from regard.inspection.explain.across_layers import ATTRIBUTIONS, Attribution
 from regard.inspection.explain.attributed_items import attributed_items
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
-from regard.inspection.explain.patterns import head_patterns
 from regard.inspection.explain.rank_agreement import rank_agreement
 from regard.inspection.explain.summaries import pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
-from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.record.record import Record
 from regard.inspection.views.outcome_text import item_name, or_zero, quoted, signed_percent, size_text
+from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
 from regard.inspection.views.uniform import uniform_over
 from regard.page.messages import messages, say
@@ -30,7 +30,6 @@ __all__ = [
     "Facts",
     "chosen_place",
     "effective_note",
-    "head_names",
     "is_noticed",
     "largest_difference",
     "own_item",
@@ -45,29 +44,6 @@ _NOTICED = 0.01
 FULL_CHANGE = 0.1
 # Weights that are written as these are next to nothing.
 _NOTHING = ("0%", "<1%")
-
-
-class RemovedHead(NamedTuple):
-    """A head and what is predicted without it.
-
-    Args:
-        layer, head: its numbers, from 1.
-        pattern: its measured pattern; "" if it has none.
-        outcome: the outcome if it is removed.
-        attention: of an encoder-decoder whose self-attention was recorded, which layers are counted: "encoder",
-            "decoder" or "cross".
-    """
-
-    layer: int
-    head: int
-    pattern: str
-    outcome: Outcome
-    attention: str = ""
-
-    @property
-    def name(self) -> str:
-        """Its name in a table, such as "2.4" or "encoder 2.4"."""
-        return f"{self.attention} {self.layer}.{self.head}".strip()
 
 
 class Facts(NamedTuple):
@@ -169,7 +145,7 @@ def story_of(
         found.title,
         weights,
         hidden,
-        tuple(_removed_heads(record, number)),
+        tuple(removed_heads(record, number)),
         agreement,
         difference=largest_difference(record),
         attribution=None if attribution is None else ATTRIBUTIONS[attribution],
@@ -238,19 +214,6 @@ def place_name(record: Record, place: Place) -> str:
 def is_noticed(change: float, kind: str) -> bool:
     """Whether a change is large enough for a sentence."""
     return change != 0 if kind == "numbers" else not abs(change) < _NOTICED
-
-
-def head_names(layer: LayerRecord, items: Sequence[str], cross: bool) -> list[str]:
-    """The measured pattern of each head of a layer; "" if it runs step by step."""
-    if layer.along == "query" or layer.is_effective:
-        return [""] * layer.heads
-    # Names of items that are several keys say nothing of single keys.
-    names = tuple(items) if layer.key_bounds is None else None
-    return [
-        "" if head.name == "none" else head.name
-        for call in layer.calls
-        for head in head_patterns(call, items=names, item=layer.item, cross=cross)
-    ]
 
 
 def largest_difference(record: Record) -> float | None:
@@ -403,22 +366,6 @@ def _sure(prediction: Place | Outcome, language: str) -> str:
     """A prediction with its probability in brackets: a label may be a number itself."""
     label, score = visible(prediction.label), prediction.score
     return label if score is None else label + say("sure", language, share=probability(score))
-
-
-def _removed_heads(record: Record, place: int) -> Iterator[RemovedHead]:
-    if not _outcomes(record).removed:
-        return
-    rows = iter(_outcomes(record).removed)
-    several = bool(record.encoder or record.decoder)
-    for attention, layers, items, cross in (
-        ("encoder", record.encoder, record.items, False),
-        ("decoder", record.decoder, record.previous, False),
-        ("cross" if several else "", record.layers, record.items, record.queries is not None),
-    ):
-        for number, layer in enumerate(layers, start=1):
-            patterns = head_names(layer, items, cross)
-            for head, (pattern, row) in enumerate(zip(patterns, next(rows), strict=True), start=1):
-                yield RemovedHead(number, head, pattern, row[place], attention)
 
 
 def _outcomes(record: Record) -> Outcomes:

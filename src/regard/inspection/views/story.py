@@ -1,6 +1,5 @@
 """What a model says about an item, what it attended to there, and what mattered, in the order that teaches it."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -188,14 +187,14 @@ def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int
     if len(rows) <= top:
         return [*rows]
     least = _NOTEWORTHY * (max(effects, default=0.0) if kind == "numbers" else 1.0)
-    orders = [(sorted(rows, key=lambda row, sizes=sizes: -sizes[row]), sizes, from_) for sizes, from_ in (
-        (weights, _NOTEWORTHY), (effects or weights, least if effects else _NOTEWORTHY))]
-    found: dict[int, None] = {}
+    columns = [(weights, _NOTEWORTHY), *([(effects, least)] if effects else [])]
+    orders = [sorted(rows, key=lambda row, sizes=sizes: -sizes[row]) for sizes, _ in columns]
+    found: set[int] = set()
     for place in rows:
-        for order, sizes, from_ in orders:
+        for order, (sizes, enough) in zip(orders, columns, strict=True):
             row = order[place]
-            if len(found) < top and (sizes[row] >= from_ or len(found) < _LEAST_ROWS):
-                found[row] = None
+            if len(found) < top and (sizes[row] >= enough or len(found) < _LEAST_ROWS):
+                found.add(row)
     return sorted(found)
 
 
