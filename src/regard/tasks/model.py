@@ -152,12 +152,13 @@ class Model(Generic[_Given]):
         script = detect_script("".join(source))
         return None if script == self.script else script
 
-    def read(self, source: Any, longest: int | None = None) -> Any:
+    def read(self, source: Any, longest: int | None = None, *, warn: bool = True) -> Any:
         """Read a source. The length of the result is the number of its items.
 
         Args:
             source: a source of the kind in the recipe's `input`.
             longest: the largest number of items; None for no limit.
+            warn: whether the warnings below are given; else `warnings_about` has them.
 
         Raises:
             ArgumentError: the model can't read it, or it has too many items.
@@ -181,7 +182,7 @@ class Model(Generic[_Given]):
                 raise ArgumentError(
                     f"a source may have {counted(most, kind.noun)}, {why}, but one has {len(item):,}. {kind.shorten}"
                 )
-        for warning in self.warnings_about(source, item):
+        for warning in self.warnings_about(source, item) if warn else ():
             warnings.warn(warning, stacklevel=2)
         return item
 

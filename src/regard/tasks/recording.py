@@ -1,5 +1,6 @@
 """What inspection is given of a tagger or a classifier: records of its predictions, or a case of one source."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from regard.errors import ArgumentError
 from regard.inspection import Case, DrawnInput, LayerRecord, Record, Seen, SeenLayer
 from regard.inspection.capture.watch import record_calls
+from regard.inspection.cases.memory import check_memory
 from regard.inspection.explain.changes import HideKey, HideKeys
 from regard.page.numbers import four_digits
 from regard.tasks.sources.source import Framed
@@ -150,9 +152,14 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         ArgumentError: the model can't read the source, or there is no item in it.
     """
     kind, network, target = model.recipe.input, model.network, model.target
-    item = model.read(source, longest)
+    item = model.read(source, longest, warn=False)
     if not len(item):
         raise ArgumentError(f"a source must have a {kind.noun} or more, but {source!r:.40} has none.")
+    # Before ten million items are looked at again.
+    check_memory(network, len(item), kind.noun)
+    told = tuple(model.warnings_about(source, item))
+    for warning in told:
+        warnings.warn(warning, stacklevel=2)
     framed = _frame(model, source, item)
     batch = kind.batch(model.encoder, [item]).to(next(network.parameters()).device)
     questions = target.questions
@@ -189,7 +196,7 @@ def case_of(model: "Model[Any]", source: Any, longest: int | None = None) -> Cas
         batched=batch.mask is None,
         note=_UNHIDDEN.format(noun=kind.noun, whole=kind.source_noun) if batch.whole is not None else "",
         input=drawn_input(model, source),
-        warnings=tuple(map(str, model.warnings_about(source, item))),
+        warnings=tuple(map(str, told)),
         error=None if classes else _error(model.about.get("scores", {})),
     )
 

@@ -25,7 +25,8 @@ _ENDINGS = "com|org|net|edu|gov|mil|info|biz|co\\.uk|doc|docx|xls|xlsx|pdf|txt|h
 # Every repetition is bounded or can start at one position only, so that matching takes linear time for any text.
 _TOKEN = re.compile(
     rf"""
-      (?:https?://|ftp://|www\.|mailto:)[^\s<>"“”，。；！？、（）《》]*[^\s<>"“”，。；！？、（）《》'.,;:!?)\]}}]
+      (?<!\S)[A-Za-z]++(?![^\s,;!?])                 # most words: what follows would find the same, but more slowly
+    | (?:https?://|ftp://|www\.|mailto:)[^\s<>"“”，。；！？、（）《》]*[^\s<>"“”，。；！？、（）《》'.,;:!?)\]}}]
     | (?<![\w.+%-])[\w.+%-]{{1,64}}@\w[\w-]*(?:\.[\w-]+)+                                        # e-mail
     | \w[\w.-]{{0,64}}\.(?:{_ENDINGS})\b                                             # enron.com, report.doc
     | (?<![\w:;=])(?:[:;=]['’]?[-^o]?[()DPp|/\\*\[\]]|[(]-?[:;=]|<3|\^_\^)(?![\w/])    # emoticons
@@ -183,10 +184,12 @@ def _with_marks_as_letters(text: str) -> str:
     """The text, of the same length, with a letter for each combining mark that continues a word."""
     if text.isascii():
         return text
+    marks = {each for each in set(text) if unicodedata.category(each)[0] == "M" or each in "\u200c\u200d"}
+    if not marks:
+        return text
     shown: list[str] = []
     for character in text:
-        mark = unicodedata.category(character)[0] == "M" or character in "\u200c\u200d"
-        shown.append("x" if mark and shown and shown[-1].isalnum() else character)
+        shown.append("x" if character in marks and shown and shown[-1].isalnum() else character)
     return "".join(shown)
 
 
@@ -198,6 +201,9 @@ def _parts(word: str) -> list[str]:
     # IM is an instant message, but DONT and GONNA are capitalised contractions.
     if cut and not (word.isupper() and word == "IM"):
         return [word[:cut], word[cut:]]
+    # Contractions have an apostrophe, which most words haven't.
+    if word.isalpha():
+        return [word]
     endings: list[str] = []
     # At most as many as in shouldn't've. Only the end is searched, so that a long word takes linear time.
     while len(endings) < 3 and len(word) > 2 and (match := _CONTRACTION.search(word, len(word) - 3)):
