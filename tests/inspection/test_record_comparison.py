@@ -73,7 +73,7 @@ SENTENCES = {
     "numbers": (
         whole("4.25", None, "numbers"),
         whole("3.5", None, "numbers", (0.504, 0.496)),
-        "A gives 4.25, B gives 3.5. No weight differs by a percentage point.",
+        "A gives 4.25, B gives 3.5. No weight differs by more than a percentage point.",
     ),
     "vectors": (
         whole("", None, "vectors"),

@@ -169,7 +169,10 @@ def test_effects_of_long_inputs_are_measured_if_asked_for(toy):
     assert told[-1] == (count + 4, count + 4)
     record = see(case_of(toy), effects=False)
     assert (record.outcomes.hidden, record.outcomes.removed) == ((), ())
-    assert "What mattered wasn't measured (--effects or effects=True measures it)." in story_of(record).sentence
+    assert (
+        "What mattered wasn't measured (regard see --effects, or see(..., effects=True), measures it)."
+        in story_of(record).sentence
+    )
 
 
 def test_longer_inputs_have_no_effects_unless_they_are_asked_for(toy):
@@ -285,8 +288,8 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
         (
             ((SAME, Outcome("NOUN", 0.5, -0.25)), (SAME, STAYS)),
             {"query": 2, "head": 1},
-            '"saw" is NOUN (75%). In head 1.1, it attended most to itself (88%), but hiding "a" changes the answer '
-            "most: NOUN falls from 75% to 50%.",
+            '"saw" is NOUN (75%). In head 1.1, it attended most to itself (88%), but hiding "a" from all heads changes '
+            "the answer most: NOUN falls from 75% to 50%.",
         ),
         (
             ((SAME, STAYS), (Outcome("DET", 0.875, 0.125), STAYS)),
@@ -304,7 +307,7 @@ STAYS = Outcome("NOUN", 0.75, 0.0)
             (),
             {"query": 2},
             '"saw" is NOUN (75%). It attended most to itself (75%). What mattered wasn\'t '
-            "measured (--effects or effects=True measures it).",
+            "measured (regard see --effects, or see(..., effects=True), measures it).",
         ),
     ],
 )
@@ -334,7 +337,9 @@ def test_the_sentence_says_whose_weights_they_are(layers, options, item, whole):
     told = story_of(
         record_with(((VERB,), (STAYS,)), layers=(LAYER,) * layers, places=place, labels=(), pooling=pooling), **options
     )
-    assert told.sentence.startswith(f"The answer is good (75%). {whole if options else 'It'} attended ")
+    after = f"{layers} layer{'s that mix' if layers > 1 else ' that mixes'} all words"
+    pooled = whole if options else f"In the pooling, after {after}, it"
+    assert told.sentence.startswith(f"The answer is good (75%). {pooled} attended ")
 
 
 def test_the_sentence_of_other_predictions():
@@ -347,8 +352,8 @@ def test_the_sentence_of_other_predictions():
     pooling = of_weights("pooling", torch.tensor([[[0.25, 0.75]]]), "softmax")
     told = story_of(record_with(((VERB,), (STAYS,)), places=whole, labels=(), pooling=pooling))
     assert told.sentence == (
-        'The answer is good (75%). It attended most to "saw" (75%), but hiding "a" changes the answer most: good (75%) '
-        "becomes VERB (62%)."
+        "The answer is good (75%). In the pooling, after 1 layer that mixes all words, it attended most to "
+        '"saw" (75%), but hiding "a" changes the answer most: good (75%) becomes VERB (62%).'
     )
     number = (Place("the whole", None, "-1.5", None),)
     hidden = ((Outcome("-1.5", None, 0.0),), (Outcome("-1.25", None, 0.25),))

@@ -5,12 +5,15 @@ import math
 import pytest
 import torch
 
+import regard
 from page.live_records import document
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, story, story_of
 from regard.inspection.views.facts import sentence
 from regard.inspection.views.uniform import equal_share, uniform_over
-from regard.page import as_text
+from regard.modules import MultiHeadAttention
+from regard.page import Comparison, as_text
 from regard.page.modules import joined
+from regard.page.numbers import percent
 from regard.page.scale import full_bar, full_colour
 
 WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog")
@@ -99,7 +102,8 @@ def test_the_page_has_the_same_rule_and_scales(script):
     torch.manual_seed(1)
     rows = [(s * torch.randn(n)).softmax(-1).double().tolist() for s in (0.0, 0.2, 0.3, 0.4, 2.0) for n in range(1, 40)]
     rows += [[0.25, 0.0, 0.25, 0.25, 0.25, 0.0], [1.0] * 999 + [20.0], [0.9] * 5, [0.0] * 4, [-0.5] * 4]
-    read = "x.map((each) => [uniformOver(each), equalShare({ weights: each }), fullColour(each[0], each.length)])"
+    view = "{ weights: each, layer: { mask: {}, keys: each.length, queries: 1 }, head: 0, usesPooling: true }"
+    read = f"x.map((each) => [uniformOver(each), equalShare({view}), fullColour(each[0], each.length)])"
     found = script(joined("uniform.js"), read, rows)
     assert len({each[0] > 0 for each in found}) == 2
     for row, (over, share, full) in zip(rows, found, strict=True):
@@ -112,6 +116,31 @@ def test_a_row_of_which_the_page_has_the_largest_weights_has_the_rest_in_equal_p
     read = "x.map((each) => uniformOver(each.map((weight) => weight ?? NaN)))"
     rows = [[0.12, 0.11, *[None] * 7], [0.5, 0.3, *[None] * 7]]
     assert script(joined("uniform.js"), read, rows) == [9, 0]
+
+
+@pytest.mark.parametrize("query", [1, 3, 5])
+def test_equal_weights_are_those_of_the_keys_that_a_mask_allows(live, query):
+    torch.manual_seed(2)
+    attention = MultiHeadAttention(4, heads=2).eval()
+    with regard.watch(attention) as seen:
+        attention(torch.randn(1, 5, 4), mask="causal")
+    items = tuple("abcde")
+    places = tuple(Place(item, place, "X", 0.75) for place, item in enumerate(items))
+    record = Record(
+        items,
+        ("X",) * 5,
+        (0.75,) * 5,
+        (LayerRecord("layer 1", (seen[0],)),),
+        noun="letter",
+        outcomes=Outcomes("labels", "item", places),
+    )
+    share = percent(1 / query)
+    block = next(each for each in story(record, query=query).blocks if isinstance(each, Comparison))
+    assert block.rest == f"Equal weights would be {share} each."
+    page = live(document(record, query=query))
+    assert f"The line across the bars is what equal weights would be: {share} each." in page.inner_text("main")
+    # The rows of the map may attend to different numbers of keys.
+    assert "equal weights:" not in page.locator(".map-part .legend").inner_text()
 
 
 def test_the_page_shows_equal_weights_pale_and_marks_them(live):

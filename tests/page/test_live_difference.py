@@ -427,7 +427,7 @@ def test_hostile_texts_make_nothing_but_text(live):
 
 @pytest.mark.parametrize("turned", [False, True], ids=["items first", "the whole first"])
 def test_labels_of_items_and_a_label_of_the_whole(live, turned):
-    """No prediction has a partner, but the items have, so that what each attended to is compared."""
+    """No prediction has a partner: each is shown with what it attended to, and there is no difference of the two."""
     both = [made(WORDS, 1), whole("labels", True)]
     both = both[::-1] if turned else both
     told = comparison_of(*both)
@@ -436,7 +436,9 @@ def test_labels_of_items_and_a_label_of_the_whole(live, turned):
     assert said.replace("−", "-") == told.sentence
     sides = ["good 62% for the whole input", r'(DET|NOUN|VERB) \d+% for ".+?"']
     first, second = sides if turned else sides[::-1]
-    assert re.match(f"A gives {first}, B gives {second}\\. The weight on", said)
+    assert re.match(f"A gives {first}, B gives {second}\\. These are answers to different questions, ", said)
+    assert "B − A" not in page.locator(".compared thead").inner_text()
+    assert page.locator(".compared tbody tr").first.locator("td").first.locator(".side-line").count() == 2
     assert "has no partner" not in page.locator("main").inner_text()
     assert None not in told.stories
 

@@ -105,8 +105,8 @@ def test_the_bar_of_a_small_change_is_short(live):
     page = live(document(long_record(0.9, 0.01)), "#record=1&place=9&layer=1&head=1&key=all&lang=en")
     bars = {each["name"]: each["bars"] for each in page.evaluate(ROWS)}
     assert bars["old"][0] == 60
-    # A track of which all is ten points.
-    assert bars["man"][1] == pytest.approx(10, abs=0.1)
+    # A track of which all is fifty points.
+    assert bars["man"][1] == pytest.approx(2, abs=0.1)
 
 
 BOXES = """() => [...document.querySelectorAll(".compared tbody .boxes")].map((row) =>

@@ -9,6 +9,7 @@ from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import full_change, with_minus
 from regard.inspection.views.outcome_text import change_text, or_zero, said
 from regard.inspection.views.removed_heads import head_names
+from regard.inspection.views.story import long_change
 
 __all__ = ["draw_heads"]
 
@@ -36,7 +37,8 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
     found = [cells_of(layer, list(range(layer.heads)), _CELLS) for layer in layers]
     vector = sum(head.sums.size for layer in found for head in layer) <= _MOST_VECTOR
     high = high_of([head for layer in found for head in layer])
-    full = full_change((abs(or_zero(each.change)) for row in removed for each in row), outcomes.kind)
+    sizes = (abs(or_zero(each.change)) for row in removed for each in row)
+    full = full_change(sizes, long_change(outcomes, outcomes.kind))
     y = 0.0
     for number in reversed(range(len(layers))):
         layer = layers[number]

@@ -72,7 +72,7 @@ def draw_map(sheet: Sheet, shown: Shown) -> None:
         selection.title,
         high,
         masked=bool(cells.masked.any()),
-        equal=equal_share(cells.sums.tolist(), columns),
+        equal=0.0 if cells.masked.any() else equal_share(cells.sums.tolist(), columns),
     )
     _draw_notes(sheet, cells, (cell, tall), y)
 

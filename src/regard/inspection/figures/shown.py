@@ -10,6 +10,7 @@ from regard.inspection.explain.outcomes import Outcomes, Place
 from regard.inspection.explain.summaries import Selection, pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.views.allowed_keys import allowed_keys
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import chosen_place, place_name
 from regard.page.numbers import probability
@@ -46,6 +47,12 @@ class Shown:
     def place(self) -> Place:
         """What is predicted for the place."""
         return self.outcomes.places[self.number]
+
+    @property
+    def allowed(self) -> int:
+        """Over how many items equal weights would be spread; see `allowed_keys`."""
+        select = pooled_weights if self.place.query is None else select_weights
+        return allowed_keys(select(self.record, self.layer, self.head).layer, self.place.query)
 
     @property
     def own(self) -> int | None:

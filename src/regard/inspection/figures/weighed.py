@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from regard.inspection.views.facts import FULL_CHANGE
 from regard.page.scale import full_colour
 
 __all__ = ["full_change", "heaviest", "highest", "strengths", "width_of", "with_minus"]
@@ -44,14 +43,14 @@ def heaviest(weights: np.ndarray) -> list[int]:
     return sorted(found, key=lambda item: -weights[item])[:_MOST_NUMBERS]
 
 
-def full_change(sizes: Iterable[float], kind: str) -> float:
-    """The change that has the longest bar: the largest of these sizes, but no small one unless `kind` is "numbers".
+def full_change(sizes: Iterable[float], least: float) -> float:
+    """The change that has the longest bar: the largest of these sizes, but no smaller one than `least`.
 
     Example:
-        >>> full_change([0.02, 0.5], "labels"), full_change([0.02], "labels"), full_change([0.02], "numbers")
-        (0.5, 0.1, 0.02)
+        >>> full_change([0.02, 0.75], 0.5), full_change([0.02], 0.5), full_change([0.02], 0.0)
+        (0.75, 0.5, 0.02)
     """
-    return max([1e-12 if kind == "numbers" else FULL_CHANGE, *sizes])
+    return max([1e-12, least, *sizes])
 
 
 def width_of(weight: float) -> float:

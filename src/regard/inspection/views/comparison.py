@@ -12,7 +12,7 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
-from regard.inspection.views.facts import Facts, is_noticed, own_item, place_name, story_of
+from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted
 from regard.inspection.views.removed_heads import head_names
 from regard.page.messages import say
@@ -92,6 +92,7 @@ class RecordDifference(NamedTuple):
         items: the items that were attended to.
         heads: the heads that both have, by layer and number.
         sentence: what differs most.
+        has_partner: whether the compared predictions correspond; else each record shows what it shows alone.
         left_out: what can't be compared, and why.
     """
 
@@ -103,6 +104,7 @@ class RecordDifference(NamedTuple):
     heads: tuple[HeadDifference, ...]
     sentence: str
     left_out: tuple[str, ...]
+    has_partner: bool = True
 
 
 def comparison_of(
@@ -133,6 +135,7 @@ def comparison_of(
     one = _most_different(outcomes, alignment.places) if query is None else query - 1
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
+    has_partner = other is not None
     if other is None and all(None in pair for pair in alignment.places):
         # Where nothing corresponds, as labels of words and that of the whole, each record shows what it shows alone.
         other = outcomes[1].default()
@@ -147,8 +150,9 @@ def comparison_of(
         (own, its),
         items,
         tuple(_heads(records, alignment)),
-        difference_sentence(records, (one, other), items),
+        difference_sentence(records, (one, other), items, has_partner=has_partner),
         tuple(_left_out(*records, alignment)),
+        has_partner,
     )
 
 
@@ -238,7 +242,12 @@ def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[Hea
 
 
 def difference_sentence(
-    records: tuple[Record, Record], places: Pair, items: Sequence[ItemDifference], language: str = "en"
+    records: tuple[Record, Record],
+    places: Pair,
+    items: Sequence[ItemDifference],
+    language: str = "en",
+    *,
+    has_partner: bool = True,
 ) -> str:
     """What differs most: the answers, a weight, and what hiding an item changes.
 
@@ -247,12 +256,17 @@ def difference_sentence(
         places: the numbers of the compared predictions; None where there is no partner.
         items: the items in both.
         language: "en" or "zh".
+        has_partner: whether these predictions correspond; else only the answers are told.
     """
     one, other = places
     if one is None or other is None:
         return say("aloneChosen", language, side="A", other="B")
     outcomes = _outcomes(records[0]), _outcomes(records[1])
     found = outcomes[0].places[one], outcomes[1].places[other]
+    if not has_partner:
+        # Where no item has a partner either, that is told.
+        shared = any(None not in item.numbers for item in items)
+        return _answers_sentence(records, found, language) + (say("otherQuestions", language) if shared else "")
     both = [item for item in items if None not in item.weights]
     kinds = {each.kind for each in outcomes}
     own = own_item(records[0], found[0])
@@ -298,7 +312,8 @@ def _weights_sentence(items: Sequence[ItemDifference], language: str) -> str:
     if gap < _NOTICED:
         return say("sameWeights" if gap == 0 else "closeWeights", language)
     one, other = (percent(weight) for weight in item.weights)
-    return say("weightDiffers", language, item=_quoted_names(item, language), one=one, other=other)
+    message = "weightDiffersLittle" if gap < LITTLE_CHANGE else "weightDiffers"
+    return say(message, language, item=_quoted_names(item, language), one=one, other=other)
 
 
 def _effects_sentence(items: Sequence[ItemDifference], kind: str, places: tuple[Place, Place], language: str) -> str:
@@ -315,7 +330,8 @@ def _effects_sentence(items: Sequence[ItemDifference], kind: str, places: tuple[
         for outcome, place in hidden
         if outcome is not None
     )
-    return say("effectDiffers", language, item=_quoted_names(item, language), one=one, other=other)
+    message = "effectDiffersLittle" if kind != "numbers" and gap < LITTLE_CHANGE else "effectDiffers"
+    return say(message, language, item=_quoted_names(item, language), one=one, other=other)
 
 
 def _quoted_names(item: ItemDifference, language: str) -> str:

@@ -16,7 +16,7 @@ from regard.inspection.views.comparison import (
     names_of,
 )
 from regard.inspection.views.item_labels import items_around
-from regard.inspection.views.outcome_text import change_text, or_zero, said, signed_points
+from regard.inspection.views.outcome_text import change_text, or_zero, said
 from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import MOST_ROWS, about_others, largest_in_turn, warnings_of
 from regard.page import Block, Items, Page, Prose, Table
@@ -122,11 +122,15 @@ def difference_table(found: RecordDifference, layer: int | None, head: int | Non
         every = each.weights([row[number] for row in rows]).double()  # pyright: ignore[reportOptionalMemberAccess]
         weights = every.mean(0) if head is None else every[head - 1]
         values.append(weights[:, [key[number] for key in keys]])
-    difference = (values[1] - values[0]).tolist()
+    # As in the table of the items, differences are those of the percentages that are written.
+    difference = [
+        [percent_change(*pair).removesuffix("%") for pair in zip(*each, strict=True)]
+        for each in zip(*(value.tolist() for value in values), strict=True)
+    ]
     a, b = found.records
     columns, lines = names_of(a.items, b.items, keys), names_of(a.query_items, b.query_items, rows)
     names = [joined(each) for each in columns]
-    lines = [(joined(each), *map(signed_points, line)) for each, line in zip(lines, difference, strict=True)]
+    lines = [(joined(each), *line) for each, line in zip(lines, difference, strict=True)]
     yield Prose(say("differenceTable"))
     yield _numbers(["", *names], lines)
 
@@ -150,7 +154,9 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     effects = any(outcome is not None for each in items for outcome in each.hidden)
     weights, changes = [*map(_size, items)], [*map(_change, items)] if effects else []
     rows = largest_in_turn(weights, changes, top, kinds[0])
-    columns = [found.records[0].noun, "attended in A", "in B", "B - A", *(["mattered in A", "in B"] if effects else [])]
+    # What two models attended to for answers to different questions has no difference.
+    gap = ["B - A"] if found.has_partner else []
+    columns = [found.records[0].noun, "attended in A", "in B", *gap, *(["mattered in A", "in B"] if effects else [])]
     lines = []
     for each in (items[row] for row in rows):
         attended = ["" if weight is None else percent(weight) for weight in each.weights]
@@ -162,7 +168,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
             "" if outcome is None or place is None else _effect(outcome, kind, place)
             for outcome, kind, place in zip(each.hidden, kinds, places, strict=True)
         ]
-        lines.append((each.name, *attended, difference, *(told if effects else [])))
+        lines.append((each.name, *attended, *([difference] if gap else []), *(told if effects else [])))
     yield _numbers(columns, lines)
     if others := about_others(weights, changes, rows, kinds[0] if kinds[0] == kinds[1] else None):
         yield Prose(others)

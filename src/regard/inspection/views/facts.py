@@ -6,7 +6,7 @@ Terminal, page, notebook and figures draw it. The page computes the same for wha
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError
 from regard.inspection.cases.case import Case
@@ -17,6 +17,7 @@ from regard.inspection.explain.rank_agreement import rank_agreement
 from regard.inspection.explain.summaries import pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
+from regard.inspection.views.allowed_keys import allowed_keys
 from regard.inspection.views.outcome_text import item_name, or_zero, quoted, signed_percent, size_text
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
@@ -26,7 +27,8 @@ from regard.page.numbers import percent, plural, probability
 from regard.page.visible import visible
 
 __all__ = [
-    "FULL_CHANGE",
+    "LITTLE_CHANGE",
+    "LONG_CHANGE",
     "Facts",
     "chosen_place",
     "effective_note",
@@ -40,8 +42,10 @@ __all__ = [
 
 # A change of the probability, or a difference, below this is called none: it may not change the percentage.
 _NOTICED = 0.01
-# A change of a probability or a vector below this is called little. It's that whose bar has its full length at least.
-FULL_CHANGE = 0.1
+# A change of a probability or a vector below this is called little.
+LITTLE_CHANGE = 0.1
+# Changes have bars as long as this or longer: small ones short ones, even if there is no other.
+LONG_CHANGE = 0.5
 # Weights that are written as these are next to nothing.
 _NOTHING = ("0%", "<1%")
 
@@ -61,6 +65,7 @@ class Facts(NamedTuple):
         difference: the largest difference between outputs and those computed from the record; None: can't be compared.
         attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
         is_effective: whether `weights` are effective weights of a state-space layer, by absolute value, as shares.
+        allowed: over how many items equal weights would be spread; see `allowed_keys`.
         where: of which layer and head the weights are, as a message and its values, if the sentence says it.
         own: the item whose own prediction it is, from 0; None if it is none of those that are attended to.
     """
@@ -77,7 +82,8 @@ class Facts(NamedTuple):
     attribution: Attribution | None = None
     own: int | None = None
     is_effective: bool = False
-    where: tuple[str, Mapping[str, int]] = ("whereIt", MappingProxyType({}))
+    allowed: int = 0
+    where: tuple[str, Mapping[str, Any]] = ("whereIt", MappingProxyType({}))
 
     @property
     def attended(self) -> int:
@@ -135,6 +141,7 @@ def story_of(
     place = record.outcomes.places[number]
     found = attributed_items(record, attribution or "raw", number, layer, head, case)
     weights = tuple(found.weights.double().tolist())
+    shown = (pooled_weights if place.query is None else select_weights)(record, layer, head).layer
     hidden = tuple(row[number] for row in record.outcomes.hidden)
     agreement = math.nan
     if hidden and all(map(math.isfinite, (*weights, *(outcome.change for outcome in hidden)))):
@@ -150,7 +157,8 @@ def story_of(
         difference=largest_difference(record),
         attribution=None if attribution is None else ATTRIBUTIONS[attribution],
         own=own_item(record, place),
-        is_effective=_is_effective(record, place, layer, head) and attribution in (None, "raw"),
+        is_effective=shown.is_effective and attribution in (None, "raw"),
+        allowed=allowed_keys(shown, place.query),
         where=_where(record, place, layer, head),
     )
     return facts._replace(sentence=sentence(record, facts))
@@ -161,11 +169,15 @@ def effective_note(record: Record) -> str:
     return say("effectiveMeans") if any(each.is_effective for each in record.layers) else ""
 
 
-def _where(record: Record, place: Place, layer: int | None, head: int | None) -> tuple[str, Mapping[str, int]]:
+def _where(record: Record, place: Place, layer: int | None, head: int | None) -> tuple[str, Mapping[str, Any]]:
     """Of which layer and head weights are, and whether they are averages over the queries: a message and its values."""
-    if place.query is None and record.pooling is not None and layer is None and head is None:
-        return "whereIt", {}
     count = len(record.layers)
+    if place.query is None and record.pooling is not None and layer is None and head is None:
+        return (
+            ("wherePoolingAfter", {"count": count, "noun": _noun(record.noun, 2, "en")})
+            if count
+            else ("wherePooling", {})
+        )
     number = count if layer is None else layer
     # A layer with one head has no average.
     if head is not None and record.layers[number - 1].heads > 1:
@@ -174,10 +186,6 @@ def _where(record: Record, place: Place, layer: int | None, head: int | None) ->
         name = "" if count == 1 else "Last" if number == count else "Layer"
     message = ("onAverage" if place.query is None else "where") + name
     return {"where": "whereIt"}.get(message, message), {"layer": number, "head": head or 1}
-
-
-def _is_effective(record: Record, place: Place, layer: int | None, head: int | None) -> bool:
-    return (pooled_weights if place.query is None else select_weights)(record, layer, head).layer.is_effective
 
 
 def chosen_place(outcomes: Outcomes, query: int | None) -> int:
@@ -236,16 +244,20 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
     start = _opening(record, facts.place, language) + _attended(record, names, attended, facts, language)
     if mattered is None:
         return start + say("nothingHidden" if facts.hidden else "notMeasured", language)
+    # Effects are those of the whole model, whichever head is chosen.
+    everywhere = say("everywhere", language) if facts.where[0] in ("whereHead", "onAverageHead") else ""
     if facts.hidden[mattered].above_noise is False:
         return start + say("noiseMattered", language, noun=record.noun)
     if not _is_told(facts.place, facts.hidden[mattered], kind):
         # A small change may be that of the answer to another one.
         others = [item for item in facts.others if _is_told(facts.place, facts.hidden[item], kind)]
         if not others:
-            return start + say("littleMattered", language, noun=_noun(record.noun, 1, language))
+            noun = _noun(record.noun, 1, language)
+            return start + say("littleMattered", language, noun=noun, everywhere=everywhere)
         mattered = max(others, key=lambda item: abs(or_zero(facts.hidden[item].change)))
     little = _little(_outcomes(record), facts.place, facts.hidden[mattered])
-    changes = {item: _change(facts.place, facts.hidden[item], kind, language) for item in facts.others}
+    words = _outcomes(record).form != "item"
+    changes = {item: _change(facts.place, facts.hidden[item], kind, words, language) for item in facts.others}
     most = [item for item, change in changes.items() if change == changes[mattered]]
     called = [say("it", language) if attended == [item] and not little else names[item] for item in most]
     item = listed(called, "lastOr", language)
@@ -253,10 +265,10 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
         item = say("anyTied", language, count=len(most), noun=_noun(record.noun, 2, language))
     if little:
         noun = _noun(record.noun, 1, language)
-        return start + say(little, language, noun=noun, item=item, change=changes[mattered])
+        return start + say(little, language, noun=noun, item=item, change=changes[mattered], everywhere=everywhere)
     if set(most) & set(attended):
-        return start + say("itMattered", language, it=item, change=changes[mattered])
-    return start + say("otherMattered", language, item=item, change=changes[mattered])
+        return start + say("itMattered", language, it=item, change=changes[mattered], everywhere=everywhere)
+    return start + say("otherMattered", language, item=item, change=changes[mattered], everywhere=everywhere)
 
 
 def _item_names(record: Record, language: str) -> list[str]:
@@ -291,7 +303,7 @@ def _little(outcomes: Outcomes, place: Place, outcome: Outcome) -> str:
     size = abs(or_zero(outcome.change))
     if outcomes.kind == "numbers":
         return "matteredWithinError" if outcomes.error is not None and size < outcomes.error else ""
-    return "matteredLittle" if outcome.label == place.label and size < FULL_CHANGE else ""
+    return "matteredLittle" if outcome.label == place.label and size < LITTLE_CHANGE else ""
 
 
 def _most_attended(facts: Facts) -> list[int]:
@@ -350,21 +362,26 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
     return say(message, language, method=method, item=item, share=share)
 
 
-def _change(place: Place, outcome: Outcome, kind: str, language: str) -> str:
+def _change(place: Place, outcome: Outcome, kind: str, words: bool, language: str) -> str:
     if kind == "vectors":
         return say("vectorChanges", language, size=size_text(outcome.change, kind))
-    before, after = (_sure(each, language) for each in (place, outcome))
+    before, after = (_sure(each, words, language) for each in (place, outcome))
     if kind == "numbers" or outcome.label != place.label:
         return say("becomes", language, before=before, after=after)
     scores = place.score or 0.0, outcome.score or 0.0
     shares = {"from": probability(scores[0]), "to": probability(scores[1])}
     message = "falls" if scores[1] < scores[0] else "rises"
-    return say(message, language, label=visible(place.label), before=before, after=after, **shares)
+    return say(message, language, label=_label(place, words, language), before=before, after=after, **shares)
 
 
-def _sure(prediction: Place | Outcome, language: str) -> str:
+def _label(prediction: Place | Outcome, words: bool, language: str) -> str:
+    """A label, in quotation marks if labels are words of a text, which would read as part of the sentence."""
+    return quoted(prediction.label, language) if words else visible(prediction.label)
+
+
+def _sure(prediction: Place | Outcome, words: bool, language: str) -> str:
     """A prediction with its probability in brackets: a label may be a number itself."""
-    label, score = visible(prediction.label), prediction.score
+    label, score = _label(prediction, words, language), prediction.score
     return label if score is None else label + say("sure", language, share=probability(score))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from regard.inspection.explain.summaries import find_problems, pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
-from regard.inspection.record.record import Record
+from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.views.allowed_keys import allowed_keys
 from regard.inspection.views.uniform import equal_share
 from regard.page import HeatMap, Page, Prose
 from regard.page.scale import full_bar
@@ -46,15 +47,15 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
         numbered(record.query_items),
         numbered(record.items),
         values,
-        **_scale(values),
+        **_scale(values, selection.layer),
     )
     return Page(record.model, (*(Prose(problem) for problem in find_problems(selection)), drawn))
 
 
-def _scale(rows: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """The weight with the full colour, and what equal weights would be, of a row of weights for each query."""
-    keys = len(rows[0])
-    return {"high": round_up([*rows, [full_bar(0.0, keys)]]), "equal": equal_share(rows, keys)}
+def _scale(rows: Sequence[Sequence[float]], layer: LayerRecord) -> dict[str, Any]:
+    """The weight with the full colour, and what equal weights would be, of rows of weights of a layer."""
+    equal = equal_share(rows, allowed_keys(layer, None))
+    return {"high": round_up([*rows, [full_bar(0.0, len(rows[0]))]]), "equal": equal}
 
 
 def round_up(values: Sequence[Sequence[float]]) -> float:
@@ -91,10 +92,12 @@ def pooled_heatmap(record: Record, *, layer: int | None = None, head: int | None
     if record.grid is None:
         values = (tuple(selection.weights[0].tolist()),)
         drawn = HeatMap(
-            selection.title, ("the whole",), numbered(record.items), values, **_scale(selection.weights.tolist())
+            selection.title, ("the whole",), numbered(record.items), values, **_scale(values, selection.layer)
         )
     else:
         rows, columns = (tuple(str(number) for number in range(1, count + 1)) for count in record.grid)
         values = tuple(map(tuple, selection.weights[0].reshape(record.grid).tolist()))
-        drawn = HeatMap(selection.title, rows, columns, values, verb="", **_scale(selection.weights.tolist()))
+        drawn = HeatMap(
+            selection.title, rows, columns, values, verb="", **_scale(selection.weights.tolist(), selection.layer)
+        )
     return Page(record.model, (*warnings, drawn))

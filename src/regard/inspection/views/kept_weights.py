@@ -80,6 +80,8 @@ def kept_weights(
     pooled = record.outcomes is not None and any(place.query is None for place in record.outcomes.places)
     shown = len(layers) - 1 if layer is None else layer
     for each in layers:
+        if each.mask is None and any(call.mask is not None for call in each.record.calls):
+            each.kept["unknown_mask"] = True
         each.kept["mask"] = {} if each.mask is None else {name: arrays.add(value) for name, value in each.mask.items()}
     # The first block has what the page shows first.
     for each in sorted(layers, key=lambda each: each is not layers[shown]):

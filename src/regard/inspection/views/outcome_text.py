@@ -15,7 +15,6 @@ __all__ = [
     "quoted",
     "said",
     "signed_percent",
-    "signed_points",
     "size_text",
     "without_text",
 ]
@@ -90,12 +89,6 @@ def without_text(outcome: Outcome, kind: str, place: Place) -> str:
     """What is predicted after a change: a label that stays the same without its probability, which the change tells."""
     told = kind == "labels" and outcome.label == place.label and place.score is not None
     return visible(outcome.label) if told else said(outcome)
-
-
-def signed_points(value: float) -> str:
-    """A difference of two weights with its sign, in percentage points, where their unit is told elsewhere."""
-    size = percent(abs(value)).removesuffix("%")
-    return size if value == 0 or math.isnan(value) else f"{'-' if value < 0 else '+'}{size}"
 
 
 def quoted(text: str, language: str = "en") -> str:

@@ -5,10 +5,10 @@ from typing import Any
 
 from regard.inspection.cases.case import Case
 from regard.inspection.explain.across_layers import ATTRIBUTIONS
-from regard.inspection.explain.outcomes import Kind, Place
+from regard.inspection.explain.outcomes import Kind, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
-from regard.inspection.views.facts import FULL_CHANGE, Facts, effective_note, story_of
+from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, or_zero, signed_percent, size_text, without_text
 from regard.inspection.views.uniform import equal_share
@@ -153,12 +153,19 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         tuple(found),
         noun=record.noun,
         others=about_others(by_weight, by_effect, rows, kind),
-        equal=equal_share([told.weights], len(told.weights)) if told.is_raw else 0.0,
+        equal=equal_share([told.weights], told.allowed) if told.is_raw else 0.0,
         first=_weights_name(told),
-        second=mattered_name(told.place, kind),
+        second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
         third="" if kind == "vectors" else say("without"),
-        least=0.0 if kind == "numbers" else FULL_CHANGE,
+        least=long_change(record.outcomes, kind),
     )
+
+
+def long_change(outcomes: Outcomes | None, kind: Kind) -> float:
+    """The change that has a bar of the full length or, if there are larger ones, a shorter one: of numbers the error."""
+    if kind != "numbers":
+        return LONG_CHANGE
+    return 0.0 if outcomes is None or outcomes.error is None else outcomes.error
 
 
 def _weights_name(told: Facts) -> str:
@@ -168,11 +175,15 @@ def _weights_name(told: Facts) -> str:
     return say("effective" if told.is_effective else "attended")
 
 
-def mattered_name(place: Place, kind: str) -> str:
-    """What a column of effects is called: of a label's probability it names the label."""
-    if kind != "labels" or place.score is None:
-        return say("mattered")
-    return f"{say('mattered')}: {visible(place.label)}"
+def mattered_name(place: Place, kind: str, *, everywhere: bool = False) -> str:
+    """What a column of effects is called: of a label's probability it names the label.
+
+    Args:
+        place, kind: what is predicted.
+        everywhere: whether the weights beside them are those of one head, which effects aren't.
+    """
+    name = say("matteredEverywhere" if everywhere else "mattered")
+    return name if kind != "labels" or place.score is None else f"{name}: {visible(place.label)}"
 
 
 def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int, kind: Kind) -> list[int]:

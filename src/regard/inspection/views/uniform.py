@@ -42,9 +42,13 @@ def uniform_over(weights: Sequence[float]) -> int:
 def equal_share(rows: Iterable[Iterable[float]], items: int) -> float:
     """What each item would have of equal weights; 0 if a row of weights doesn't sum to 1. Rows of zeros aren't counted.
 
+    Args:
+        rows: the rows.
+        items: how many items a row may attend to; 0: it isn't the same for all, or not known, so this is 0, too.
+
     Example:
         >>> equal_share([[0.75, 0.25, 0.0, 0.0]], 4), equal_share([[0.75, 0.75]], 2), equal_share([[0.0, 0.0]], 2)
         (0.25, 0.0, 0.0)
     """
     sums = [total for row in rows if (total := math.fsum(filter(math.isfinite, row)))]
-    return 1 / items if sums and all(abs(total - 1) < 1e-3 for total in sums) else 0.0
+    return 1 / items if items and sums and all(abs(total - 1) < 1e-3 for total in sums) else 0.0

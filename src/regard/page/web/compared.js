@@ -44,18 +44,20 @@ export function comparedView(root, choose, pairs = null) {
     const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
     // Changes of other kinds, such as a probability's and a number's, have no scale in common.
     const alike = both.every(({ kind }) => kind === first.kind);
-    const scales = both.map(({ kind }, side) => scaleOfChanges(alike ? both.flatMap((_, each) => effects(each)) : effects(side), kind));
+    const scales = both.map((each, side) => scaleOfChanges(alike ? both.flatMap((_, other) => effects(other)) : effects(side), each));
+    // What two models attended to for answers to different questions has no difference.
+    const hasGap = pairs && !pairs.apart;
     const boxed = !pairs && isBoxed(view), drawn = pairs ? linesOf(both) : cellsOf(view, rows, boxed, high);
     const body = rows.map((row) => {
       const found = weights(row), outcomes = hidden(row), side = list[row][0] === null ? 1 : 0;
       const go = () => choose({ ...(pairs ? { side } : {}), key: list[row][side] });
       return h("tr", { "data-key": row, class: row === own ? "key" : "", onclick: go },
         h("th", { scope: "row" }, pairs ? namesOfRow(pairs, list[row], row, go, words) : nameOfRow(view, row, go)),
-        drawn.weight(found.map((each) => each / high), list[row]), pairs ? gapOf(found, words) : null,
+        drawn.weight(found.map((each) => each / high), list[row]), hasGap ? gapOf(found, words) : null,
         measured ? drawn.effect(outcomes, scales) : null, third ? drawn.said(outcomes) : null);
     });
     const isGrid = first.data.grid || first.data.input?.grid;
-    const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(pairs ? [words.change] : []),
+    const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(hasGap ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
     const isKept = new Set(rows), others = there.filter((row) => !isKept.has(row)), namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
     root.replaceChildren(
@@ -158,7 +160,9 @@ function track(outcome, { full, zero }) {
 function matteredName(both, words) {
   const labels = new Set(both.map(({ kind, place }) => (isProbability(place, kind) ? clipped(place.label, MOST_SHOWN) : "")));
   const [label] = labels;
-  return labels.size === 1 && label ? `${words.mattered}: ${label}` : words.mattered;
+  // Effects are those of the whole model, whichever head is chosen.
+  const name = both.some(({ layer, head }) => head !== null && layer.heads > 1) ? words.matteredEverywhere : words.mattered;
+  return labels.size === 1 && label ? `${name}: ${label}` : name;
 }
 
 // Whether the answer is another label; a number is always another.

@@ -4,7 +4,7 @@ import { clipped } from "./dom.js";
 import { effectText, percent, probability, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
 import { equalEnds, uniformOver } from "./uniform.js";
-import { FULL_CHANGE, changeSize, largest } from "./view.js";
+import { LITTLE_CHANGE, changeSize, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
@@ -30,9 +30,10 @@ function nameOfPlace({ data, place, names }) {
 }
 
 // Of which layer and head the weights are, and whether they are averages over the queries, as the subject of a sentence.
-function whereOf({ usesPooling, number, data, layer, head, pooled }, words) {
-  if (usesPooling) return words.whereIt;
-  const count = data.layers.length, isHead = head !== null && layer.heads > 1;
+function whereOf({ usesPooling, number, data, layer, head, pooled, state: { lang } }, words) {
+  const count = data.layers.length;
+  if (usesPooling) return count ? words.wherePoolingAfter({ count, noun: nounOf(data.noun, lang, true) }) : words.wherePooling;
+  const isHead = head !== null && layer.heads > 1;
   const name = isHead ? "Head" : count === 1 ? "" : number === count - 1 ? "Last" : "Layer";
   const found = words[pooled ? `onAverage${name}` : name ? `where${name}` : "whereIt"];
   return typeof found === "string" ? found : found({ layer: number + 1, head: head + 1 });
@@ -57,25 +58,27 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   const others = told.length ? told : every, changesMost = (some) => some[largest(some, (each) => changeSize(hidden[each]))];
   if (!others.length) return [...attended, ...tell(hidden.length ? "nothingHidden" : "notMeasured")];
   let changing = changesMost(others);
+  // Effects are those of the whole model, whichever head is chosen.
+  const everywhere = view.head !== null && view.layer.heads > 1 ? words.everywhere : "";
   if (hidden[changing].isNoise) return [...attended, ...tell("noiseMattered", { noun: data.noun })];
   if (!isTold(place, hidden[changing], kind)) {
     // A small change may be that of the answer to another one.
     changing = changesMost(others.filter((each) => isTold(place, hidden[each], kind)));
-    if (changing === undefined) return [...attended, ...tell("littleMattered", { noun: nounOf(data.noun, lang) })];
+    if (changing === undefined) return [...attended, ...tell("littleMattered", { noun: nounOf(data.noun, lang), everywhere })];
   }
   const change = changeOf(place, hidden[changing], view, most), same = messageText(change);
   const tied = others.filter((each) => messageText(changeOf(place, hidden[each], view, most)) === same);
   const little = littleOf(view, hidden[changing]);
   const item = listedParts(lang, tied.map((each) => (tops.length === 1 && tops[0] === each && !little ? words.it : nameOf(each))), "effect", "lastOr",
     () => withNoun(lang, "anyTied", data.noun, { count: tied.length }));
-  if (little) return [...attended, ...tell(little, { noun: nounOf(data.noun, lang), item, change })];
-  return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change }) : tell("otherMattered", { item, change }))];
+  if (little) return [...attended, ...tell(little, { noun: nounOf(data.noun, lang), item, change, everywhere })];
+  return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change, everywhere }) : tell("otherMattered", { item, change, everywhere }))];
 }
 
 // The message which says that a change is small, even if it is the largest; "": it isn't.
 function littleOf({ kind, place, data: { outcomes: { error } } }, outcome) {
   if (kind === "numbers") return error !== null && changeSize(outcome) < error ? "matteredWithinError" : "";
-  return outcome.label === place.label && changeSize(outcome) < FULL_CHANGE ? "matteredLittle" : "";
+  return outcome.label === place.label && changeSize(outcome) < LITTLE_CHANGE ? "matteredLittle" : "";
 }
 
 function mostAttended(view, tops, share, own, nameOf) {
@@ -125,11 +128,13 @@ function openingOf(view, most) {
   return messageParts(lang, "isLabel", { name: subject, label: told, sure });
 }
 
-function changeOf(place, outcome, { kind, state: { lang } }, most) {
+function changeOf(place, outcome, { kind, form, state: { lang } }, most) {
   if (kind === "vectors") return messageParts(lang, "vectorChanges", { size: sizeText(outcome.change, kind) });
-  const said = ({ label, score }) => clipped(label, most) + (score === null ? "" : wordsOf(lang).sure({ share: probability(score) }));
+  // A word of a text would read as part of the sentence.
+  const named = form === "item" ? (label) => clipped(label, most) : quotedIn(lang, most);
+  const said = ({ label, score }) => named(label) + (score === null ? "" : wordsOf(lang).sure({ share: probability(score) }));
   const [from, to] = [place.score ?? 0, outcome.score ?? 0], same = kind !== "numbers" && outcome.label === place.label;
-  const values = { before: said(place), after: said(outcome), label: clipped(place.label, most), from: probability(from), to: probability(to) };
+  const values = { before: said(place), after: said(outcome), label: named(place.label), from: probability(from), to: probability(to) };
   return messageParts(lang, !same ? "becomes" : to < from ? "falls" : "rises", values);
 }
 
@@ -140,12 +145,13 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
   const absent = both.findIndex((each) => each.absent === "place" || (each.absent && each.state.place < 0));
   if (absent >= 0) return tell("aloneChosen", { side: "AB"[1 - absent], other: "AB"[absent] });
   const [{ kind }, { kind: otherKind }] = both, own = ownItemOf(both[0]), told = answersOf(both, lang, most);
+  if (pairs.apart) return [...told, ...(pairs.pairs.items.some((pair) => !pair.includes(null)) ? tell("otherQuestions") : [])];
   if (both.some(({ weights }) => !weights)) return told;
   const named = (pair) => pairs.namesOf(pair, "items", most).map(quoted).join(" / ");
   const attended = widest(pairs, (pair) => both.map(({ weights }, side) => weights[pair[side]]));
   if (attended) {
     const { gap, pair, values: [one, other] } = attended;
-    told.push(...(gap >= NOTICED ? tell("weightDiffers", { item: named(pair), one: percent(one), other: percent(other) })
+    told.push(...(gap >= NOTICED ? tell(gap < LITTLE_CHANGE ? "weightDiffersLittle" : "weightDiffers", { item: named(pair), one: percent(one), other: percent(other) })
       : tell(gap === 0 ? "sameWeights" : "closeWeights")));
   }
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
@@ -153,7 +159,7 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
   if (mattered && mattered.gap > 0 && isNoticed(mattered.gap, kind)) {
     const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind, wordsOf(lang))
       .replace(" → ", wordsOf(lang).changesTo));
-    told.push(...tell("effectDiffers", { item: named(mattered.pair), one, other }));
+    told.push(...tell(kind !== "numbers" && mattered.gap < LITTLE_CHANGE ? "effectDiffersLittle" : "effectDiffers", { item: named(mattered.pair), one, other }));
   }
   return told;
 }

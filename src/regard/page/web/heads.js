@@ -110,7 +110,7 @@ function headsOfOne(root, line) {
         tile.pattern && h("span", { class: "pattern" }, ` ${tile.pattern}`), tile.after)];
     },
     show(tiles, view) {
-      const full = fullChange(view.removed.flat(), view.kind);
+      const full = fullChange(view.removed.flat(), view);
       key.replaceChildren(...(view.removed.length ? keyOf(view, root.classList.contains("many")) : []));
       for (const { layer, head, button, after } of tiles) {
         const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];

@@ -3,13 +3,15 @@ import { colourOfDifference, scaleOfDifferences, swatch } from "./colours.js";
 import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
 import { percent, percentChange } from "./numbers.js";
-import { inPoints, signedPercent } from "./sides.js";
+import { inPoints } from "./sides.js";
 import { cells } from "./tiles.js";
 import { highestOf } from "./view.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
 import { wordsOf } from "./words.js";
 
 const MOST_CELLS = 256;
+// Differences of ten points or less don't have the full colour.
+const LEAST_HIGH = 0.1;
 // A number with its sign needs more room than one without.
 const LEAST_SIGNED = 34;
 // Weights, over all heads of both, that are computed at once without the page standing still; and by a worker.
@@ -26,7 +28,7 @@ export function differenceCells(pairs, tiles) {
       const words = wordsOf(view.state.lang), none = (why = words.noDifference) => show({ found: null, notes: [why] });
       const give = ([a, b], its) => {
         const sums = a.sums.map((one, i) => (one === HIDDEN && b.sums[i] === HIDDEN ? HIDDEN : zeroed(b.sums[i]) - zeroed(one)));
-        const high = highestOf(sums.map(Math.abs), 1e-9), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
+        const high = highestOf(sums.map(Math.abs), LEAST_HIGH), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
         show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
       if (view.both.some(({ absent }) => absent === "layer")) none();
@@ -34,7 +36,7 @@ export function differenceCells(pairs, tiles) {
     },
     palette(root, high) {
       const scale = scaleOfDifferences(root), colour = (value) => colourOfDifference(value, high, scale);
-      return { least: LEAST_SIGNED, colour, text: signedPercent, image: ({ sums, columns, rows }) => {
+      return { least: LEAST_SIGNED, colour, text: (_, both) => percentChange(...both.map(zeroed)), image: ({ sums, columns, rows }) => {
         const bytes = new Uint8ClampedArray(4 * sums.length);
         sums.forEach((each, i) => bytes.set([...colour(each), 255], 4 * i));
         return new ImageData(bytes, columns, rows);

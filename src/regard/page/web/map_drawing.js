@@ -72,7 +72,7 @@ function numbers(context, found, { top, left, cell }, { colour, text }) {
     if (value === HIDDEN) continue;
     const [red, green, blue] = colour(value);
     context.fillStyle = 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#111" : "#fff";
-    context.fillText(text(value).replace("%", ""), left + (i % found.columns + 0.5) * cell,
+    context.fillText(text(value, found.both?.map((each) => each[i])).replace("%", ""), left + (i % found.columns + 0.5) * cell,
       top + (Math.floor(i / found.columns) + 0.5) * cell);
   }
 }

@@ -51,7 +51,7 @@ export function weightCells(tiles, scaled = (high) => () => high) {
     },
     said: (words, { sums, most, tall, wide }, cell) => percent(sums[cell]) +
       (tall * wide === 1 ? "" : `, ${words.largestOne({ share: percent(most[cell]) })}`),
-    legend: (words, high, { wide }, view) => scaleLegend(words, high, wide * equalShare(view)),
+    legend: (words, high, { wide }, view) => scaleLegend(words, high, wide * equalShare(view, null)),
   };
 }
 

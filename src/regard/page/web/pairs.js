@@ -17,6 +17,9 @@ export function pairsOf({ records, against }) {
   const indexOf = (kind, side, number) => indexes[kind][side].get(number) ?? -1;
   const partner = (kind, side, number) => pairs[kind][indexOf(kind, side, number)]?.[1 - side] ?? null;
 
+  // Whether no prediction has a partner, as the labels of words and that of the whole.
+  const apart = pairs.places.every((pair) => pair.includes(null));
+
   // Whether a record has the layer and the head that are chosen.
   function has(side, { layer, head }) {
     const { layers } = records[side], found = layers[layer === null ? layers.length - 1 : layer];
@@ -56,7 +59,7 @@ export function pairsOf({ records, against }) {
   }
 
   return {
-    pairs, indexOf, partner, normal, against,
+    pairs, apart, indexOf, partner, normal, against,
     /** The texts of a pair: of each record, numbered; the same text has one name. Of each `most` characters are written. */
     namesOf(pair, kind = "items", most = MOST_SHOWN) {
       const known = [0, 1].filter((side) => pair[side] !== null).map((side) => namesIn(kind, records[side], pair[side]));
@@ -96,10 +99,10 @@ export function pairsOf({ records, against }) {
     const side = 1 - state.record, data = records[side], there = has(side, state);
     const place = partner("places", state.record, state.place), key = partner("items", state.record, own.key);
     // Where nothing corresponds, as the labels of words and that of the whole, each record shows what it shows alone.
-    const free = pairs.places.every((pair) => pair.includes(null)), known = place !== null || free;
+    const known = place !== null || apart;
     const next = { ...moved(state, side), place: place ?? data.outcomes.chosen, key: key ?? null };
     const found = viewOf(data, within(next, records));
-    if (key === null && !free) found.key = -1;
+    if (key === null && !apart) found.key = -1;
     if (known && there) return found;
     const nothing = { ...found, there: "", weights: null, least: null, hidden: [], absent: there ? "place" : "layer" };
     if (known) return nothing;

@@ -3,10 +3,10 @@ import { MOST_SHOWN } from "./answers.js";
 import { swatch } from "./colours.js";
 import { clipped, h } from "./dom.js";
 import { isTold, ownItemOf } from "./facts.js";
-import { changeSize } from "./view.js";
+import { changeSize, longChange } from "./view.js";
 
 const MOST_RINGED = 8;
-// Smaller parts of the largest effect have no ring.
+// Smaller parts of the largest effect, or of a long one, have no ring.
 const LEAST_RINGED = 0.1;
 // In pixels: the thinnest and the widest.
 const RING = { least: 1.5, most: 4.5 };
@@ -15,7 +15,7 @@ const RING = { least: 1.5, most: 4.5 };
 export function ringsOf(view) {
   const { hidden, kind, place } = view, own = ownItemOf(view);
   const told = [...hidden.keys()].filter((item) => item !== own && !hidden[item].isNoise && isTold(place, hidden[item], kind));
-  const largest = Math.max(...told.map((item) => changeSize(hidden[item])));
+  const largest = Math.max(longChange(view), ...told.map((item) => changeSize(hidden[item])));
   return told.map((item) => ({ item, share: changeSize(hidden[item]) / largest })).filter(({ share }) => share >= LEAST_RINGED)
     .sort((a, b) => b.share - a.share).slice(0, MOST_RINGED)
     .map(({ item, share }) => ({ item, width: RING.least + share * (RING.most - RING.least), rises: kind !== "vectors" && hidden[item].change > 0 }));

@@ -1,6 +1,5 @@
 // What names the two records on the page of both: A and B.
 import { h } from "./dom.js";
-import { percent } from "./numbers.js";
 
 /** The letter of a record. */
 export function sideMark(side) {
@@ -10,12 +9,6 @@ export function sideMark(side) {
 /** A value of A above one of B; null where there is none. */
 export function twoLines(values) {
   return values.map((each, side) => (each === null ? null : h("span", { class: "side-line" }, sideMark(side), ...each)));
-}
-
-/** A difference of weights with its sign, as a percentage, of which cells of a map have the number alone. */
-export function signedPercent(value) {
-  if (value === 0 || Number.isNaN(value)) return percent(value);
-  return `${value < 0 ? "−" : "+"}${percent(Math.abs(value))}`;
 }
 
 /** A percentage that is the difference of two percentages, in percentage points; other texts stay as they are. */

@@ -3,7 +3,7 @@ import { h } from "./dom.js";
 import { missingText } from "./left_out.js";
 import { brief, percent, short, withMinus } from "./numbers.js";
 import { bracketed, scoreTexts } from "./sums.js";
-import { allowedKeys, biasOf, headVectors, headsOf, isAllowed, isComing, known, logSumOf, product, weightAt } from "./weights.js";
+import { biasOf, headVectors, headsOf, isAllowed, isComing, keysBetween, known, logSumOf, product, weightAt } from "./weights.js";
 import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
@@ -116,12 +116,12 @@ function whyNone(view, head, words) {
   const { layer } = view;
   if (!view.weights || isComing(layer) && !view.pooled && !known(layer, view.head)) return missingText(view);
   if (view.there === "largest") return view.head === null ? words.noVectorsOfAverage : words.noVectorsOfHead;
-  return layer.vectors?.heads.includes(head) ? "" : words.noSteps({ rule: layer.rule || "" });
+  return layer.vectors?.heads.includes(head) ? "" : words.noSteps;
 }
 
 /** How many keys a query may attend to, and the largest score among them. */
 function rowScores(part, query) {
-  const { from, to } = allowedKeys(part, query);
+  const { from, to } = keysBetween(part, query);
   let count = 0, largest = -Infinity;
   for (let i = from; i < to; i++) {
     if (!isAllowed(part, query, i)) continue;

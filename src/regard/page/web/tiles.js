@@ -1,5 +1,5 @@
 // A window of a map as cells: weights summed over the keys of a cell and averaged over its queries, and the largest.
-import { HIDDEN, allowedKeys, eachOfTop, headPart, sharedMask, topRow, weightOf } from "./weights.js";
+import { HIDDEN, eachOfTop, headPart, keysBetween, sharedMask, topRow, weightOf } from "./weights.js";
 
 /**
  * The cells of a window.
@@ -21,7 +21,7 @@ export function cellsOfParts(parts, window, rows, columns) {
     for (let query = top; query < bottom; query++) {
       const line = Math.floor((query - top) / tall), row = line * found.columns;
       const factor = 1 / parts.length / Math.min(tall, bottom - top - line * tall);
-      const { from, to } = allowedKeys(part, query);
+      const { from, to } = keysBetween(part, query);
       for (let key = Math.max(left, from); key < Math.min(right, to); key++) {
         if (pair && !pair[query * part.keys + key]) continue;
         const weight = weightOf(part, query, key), cell = row + Math.floor((key - left) / wide);
@@ -60,7 +60,7 @@ export function hideMasked(found, { top, bottom, left, right }, part) {
   for (let row = 0; row < rows; row++) {
     const seen = new Uint8Array(columns);
     for (let query = top + row * tall; query < Math.min(bottom, top + (row + 1) * tall); query++) {
-      const { from, to } = allowedKeys(part, query), first = Math.max(left, from), last = Math.min(right, to) - 1;
+      const { from, to } = keysBetween(part, query), first = Math.max(left, from), last = Math.min(right, to) - 1;
       if (!pair && first <= last) seen.fill(1, Math.floor((first - left) / wide), Math.floor((last - left) / wide) + 1);
       for (let key = first; pair && key <= last; key++) {
         if (pair[query * part.keys + key]) seen[Math.floor((key - left) / wide)] = 1;

@@ -1,5 +1,6 @@
 // Whether attention is about equal, and scales on which equal weights are half of the full colour or bar at most; as in Python's `uniform.py` and `scale.py`.
 import { highestOf, orZero } from "./view.js";
+import { allowedKeys } from "./weights.js";
 
 // Weights are about equal if they are spread over at least 95 % of their items, by the exponential of their entropy.
 const EVEN_SPREAD = 0.95;
@@ -42,9 +43,10 @@ export function fullBar(largest, count) {
   return Math.max(largest, Math.min(1, 2 / Math.max(1, count)));
 }
 
-/** What each of the items of a view would have of equal weights; 0 if they don't sum to 1. */
-export function equalShare({ weights }) {
-  if (!weights) return 0;
+/** What each of the items of a view would have of equal weights; 0 if they don't sum to 1, or aren't the same items for all. */
+export function equalShare({ weights, layer, head, usesPooling, pooled, place }, row = usesPooling ? 0 : pooled ? null : place.query) {
+  const count = weights ? allowedKeys(layer, head, row) : 0;
+  if (!count) return 0;
   const total = weights.reduce((sum, each) => sum + orZero(each), 0);
-  return weights.some(Number.isNaN) || Math.abs(total - 1) < 1e-3 ? 1 / weights.length : 0;
+  return weights.some(Number.isNaN) || Math.abs(total - 1) < 1e-3 ? 1 / count : 0;
 }

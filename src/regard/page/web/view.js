@@ -68,19 +68,26 @@ export function changeSize(outcome) {
   return Math.abs(orZero(outcome.change));
 }
 
-/** A change of a probability or a vector below this is called little. It's that whose bar has its full length at least. */
-export const FULL_CHANGE = 0.1;
+/** A change of a probability or a vector below this is called little. */
+export const LITTLE_CHANGE = 0.1;
+// Changes have bars as long as this or longer: small ones short ones, even if there is no other.
+const LONG_CHANGE = 0.5;
+
+/** The change that has a bar of the full length, or a longer one: of a number the error of the model, if it is known. */
+export function longChange({ kind, data }) {
+  return kind === "numbers" ? data.outcomes.error ?? 1e-12 : LONG_CHANGE;
+}
 
 /** The size of a change whose bar has its full length. */
-export function fullChange(outcomes, kind) {
-  return Math.max(kind === "numbers" ? 1e-12 : FULL_CHANGE, ...outcomes.map(changeSize));
+export function fullChange(outcomes, view) {
+  return Math.max(1e-12, longChange(view), ...outcomes.map(changeSize));
 }
 
 /** The scale of bars of changes: {full, zero}: what the longest has, and where they begin, as a share of it. */
-export function scaleOfChanges(outcomes, kind) {
+export function scaleOfChanges(outcomes, view) {
   const changes = outcomes.map(({ change }) => orZero(change));
   const low = Math.min(0, ...changes), high = Math.max(0, ...changes), size = high - low;
-  return { full: Math.max(kind === "numbers" ? 1e-12 : FULL_CHANGE, size), zero: size ? -low / size : 0 };
+  return { full: Math.max(1e-12, longChange(view), size), zero: size ? -low / size : 0 };
 }
 
 /** How many places there are. */

@@ -94,7 +94,7 @@ export function meanRow(layer, head) {
 
 /** Add the weights of a row, times a factor. */
 function addRow(part, query, found, factor) {
-  const { from, to } = allowedKeys(part, query);
+  const { from, to } = keysBetween(part, query);
   for (let key = from; key < to; key++) {
     if (isAllowed(part, query, key)) found[key] += factor * weightOf(part, query, key);
   }
@@ -142,8 +142,36 @@ function partOf(array, place) {
   return array.part(array.shape[0] === 1 ? 0 : place);
 }
 
+const allowed = new WeakMap();
+
+/**
+ * Over how many keys equal weights of a row would be spread: those that its mask allows; null: of all rows together. 0: it
+ * depends on the head or, of all rows, on the row, or it isn't known; as in Python's `allowed_keys.py`.
+ */
+export function allowedKeys(layer, head, row) {
+  const { mask, keys, queries } = layer;
+  if (layer.unknown_mask) return 0;
+  if (!mask.start && !mask.pair) return keys;
+  const name = `${head} ${row}`;
+  if (!allowed.has(layer)) allowed.set(layer, new Map());
+  if (!allowed.get(layer).has(name)) {
+    const part = { mask: sharedMask(layer, head), keys }, known = part.mask.start || part.mask.pair;
+    const counts = new Set(known ? (row === null ? [...Array(queries).keys()] : [row]).map((each) => countOf(part, each)) : [0]);
+    allowed.get(layer).set(name, counts.size === 1 ? [...counts][0] : 0);
+  }
+  return allowed.get(layer).get(name);
+}
+
+function countOf(part, query) {
+  const { from, to } = keysBetween(part, query);
+  if (!part.mask.pair) return to - from;
+  let count = 0;
+  for (let key = from; key < to; key++) count += isAllowed(part, query, key);
+  return count;
+}
+
 /** The keys between which all allowed ones lie; part: {mask, keys}. */
-export function allowedKeys(part, query) {
+export function keysBetween(part, query) {
   return part.mask.start ? { from: part.mask.start[query], to: part.mask.stop[query] } : { from: 0, to: part.keys };
 }
 
@@ -169,7 +197,7 @@ export function biasOf(part, query, key) {
 /** Whether the mask allows a pair; part: {mask, keys}. */
 export function isAllowed(part, query, key) {
   if (part.mask.pair) return part.mask.pair[query * part.keys + key] > 0;
-  const { from, to } = allowedKeys(part, query);
+  const { from, to } = keysBetween(part, query);
   return key >= from && key < to;
 }
 

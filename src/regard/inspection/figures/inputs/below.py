@@ -52,5 +52,5 @@ def draw_below(sheet: Sheet, shown: Shown, below: Below, title: str, weights: np
         sheet.text(0, y + 6, sheet.clip(shown.answer, sheet.width, 10.0, bold=True), 10.0, bold=True)
         y += 18
     draw_legend(
-        sheet, y + 2, title, highest(weights), cover=below.cover, equal=equal_share([weights.tolist()], len(weights))
+        sheet, y + 2, title, highest(weights), cover=below.cover, equal=equal_share([weights.tolist()], shown.allowed)
     )
