@@ -88,7 +88,8 @@ def summarise(
         check_summary(top, pool)
         selected, shape = selected_rows(rows, query.shape[2], query.device), query.shape[:2]
         bounds = call.bounds(peers.rank)
-        request = call.own_request(query, gathered(peers, call.keys, call.wanted, key, bounds), bounds[0])
+        (held,) = gathered(peers, call.keys, call.wanted, bounds, key)
+        request = call.own_request(query, held, bounds[0])
         cells = _cells(call, pool, peers.rank, slice(*bounds))
         with no_autocast(query):
             totals = totals_by(engine_of(request, engine, top), request, cells, top, selected)
@@ -147,7 +148,7 @@ def weigh(
     if peers.size == 1:
         return weigh_alone(query, key, **parts, rows=rows)
     call = _call(peers, "weigh", query, key, {**parts, "order": order, "engine": "dense"}, rows)
-    every = gathered(peers, call.keys, call.wanted, key, (0, call.keys.length))
+    (every,) = gathered(peers, call.keys, call.wanted, (0, call.keys.length), key)
     with no_autocast(query):
         return dense.weigh(call.own_request(query, every), selected_rows(rows, query.shape[2], query.device))
 
@@ -188,15 +189,15 @@ def _add_up_cells(totals: Totals, call: Call, pool: int) -> None:
         ]
         for rank in others
     }
-    found = peers.transfer(dict.fromkeys(others, own), shapes, totals.pooled.device).wait()
-    found[peers.rank] = own
     sums, most, seeing = (torch.zeros_like(tensor) for tensor in whole)
-    # In the order of the ranks, so that the sums are reproducible.
-    for rank in range(peers.size):
-        parts = iter(found[rank])
-        for (start, stop), part, largest, count in zip(touched[rank], parts, parts, parts, strict=True):
-            here = slice(start, stop)
-            sums[:, here] += part
-            most[:, here] = torch.maximum(most[:, here], largest)
-            seeing[:, here] += count
+    with peers.exchange(dict.fromkeys(others, own), shapes, totals.pooled.device) as found:
+        found[peers.rank] = own
+        # In the order of the ranks, so that the sums are reproducible.
+        for rank in range(peers.size):
+            parts = iter(found[rank])
+            for (start, stop), part, largest, count in zip(touched[rank], parts, parts, parts, strict=True):
+                here = slice(start, stop)
+                sums[:, here] += part
+                most[:, here] = torch.maximum(most[:, here], largest)
+                seeing[:, here] += count
     totals.pooled, totals.pooled_max, totals.seeing = sums, most, seeing
