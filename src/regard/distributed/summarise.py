@@ -1,6 +1,6 @@
 """Weights of attention whose queries and keys are divided over several processes, and statistics of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -74,12 +74,8 @@ def summarise(
         tensor([1.6240, 0.9049, 0.4711])
         >>> dist.destroy_process_group()
     """
-    if unknown:
-        refuse_keywords(summarise, unknown)
+    query, key, peers = _shared(summarise, unknown, query, key, group=group, order=order)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
-    if is_dtensor(query) or is_dtensor(key):
-        (query, key), group = local_parts({"query": query, "key": key}, group=group, order=order)
-    peers = Peers(group)
     if peers.size == 1:
         return summarise_alone(query, key, **parts, top=top, pool=pool, rows=rows, engine=engine)
     named = {**parts, "order": order, "engine": engine, "top": top, "pool": pool}
@@ -139,18 +135,29 @@ def weigh(
         tensor([[0.3595, 0.6405, 0.0000]])
         >>> dist.destroy_process_group()
     """
-    if unknown:
-        refuse_keywords(weigh, unknown)
+    query, key, peers = _shared(weigh, unknown, query, key, group=group, order=order)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
-    if is_dtensor(query) or is_dtensor(key):
-        (query, key), group = local_parts({"query": query, "key": key}, group=group, order=order)
-    peers = Peers(group)
     if peers.size == 1:
         return weigh_alone(query, key, **parts, rows=rows)
     call = _call(peers, "weigh", query, key, {**parts, "order": order, "engine": "dense"}, rows)
     (every,) = gathered(peers, call.keys, call.wanted, (0, call.keys.length), key)
     with no_autocast(query):
         return dense.weigh(call.own_request(query, every), selected_rows(rows, query.shape[2], query.device))
+
+
+def _shared(
+    function: Callable[..., Any], unknown: Mapping[str, Any], query: Tensor, key: Tensor, *, group: Any, order: str
+) -> tuple[Tensor, Tensor, Peers]:
+    """This rank's queries and keys, and the ranks that share the sequence.
+
+    Raises:
+        ArgumentError: a keyword that the function doesn't have, DTensors that aren't divided alike, or no such group.
+    """
+    if unknown:
+        refuse_keywords(function, unknown)
+    if is_dtensor(query) or is_dtensor(key):
+        (query, key), group = local_parts({"query": query, "key": key}, group=group, order=order)
+    return query, key, Peers(group)
 
 
 def _call(peers: Peers, function: str, query: Tensor, key: Tensor, named: dict[str, Any], rows: Any) -> Call:
