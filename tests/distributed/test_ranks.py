@@ -178,14 +178,20 @@ def counted() -> dict[str, list[int]]:
     found = {}
     for name, mask in masks.items():
         for exchange in ("ring", "gather"):
-            sent, post = [0], torch.distributed.batch_isend_irecv
+            sent, dist = [0], torch.distributed
+            post, swap = dist.batch_isend_irecv, dist.all_to_all_single
 
             def count(operations: list[Any]) -> Any:
-                sent.extend(each.tensor.nbytes for each in operations if each.op is torch.distributed.isend)  # noqa: B023
+                sent.extend(each.tensor.nbytes for each in operations if each.op is dist.isend)  # noqa: B023
                 return post(operations)  # noqa: B023
 
+            def count_all(received: Tensor, given: Tensor, *splits: Any, **more: Any) -> Any:
+                sent.append(given.nbytes)  # noqa: B023
+                return swap(received, given, *splits, **more)  # noqa: B023
+
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(torch.distributed, "batch_isend_irecv", count)
+                patch.setattr(dist, "batch_isend_irecv", count)
+                patch.setattr(dist, "all_to_all_single", count_all)
                 with torch.no_grad():
                     distributed.attend(*given, mask=mask, exchange=exchange)
             plan = distributed.plan(*given, mask=mask, exchange=exchange)

@@ -97,16 +97,16 @@ def halves(length: int, heads: int = 2, dtype: torch.dtype = torch.float64) -> l
 def counted() -> dict[str, int]:
     """The bytes of keys that this rank sends, by mask."""
     masks = {"full": None, "window": Window(3, 0), "documents": Documents.of_lengths([32, 32]), "causal": Causal()}
-    found, transfer = {}, distributed.peers.Peers.transfer
+    found, exchange = {}, distributed.peers.Peers.exchange
     for name, mask in masks.items():
         sent: list[int] = []
 
         def count(peers: Any, outgoing: Any, *rest: Any, **more: Any) -> Any:
             sent.append(sum(tensor.nbytes for tensors in outgoing.values() for tensor in tensors))  # noqa: B023
-            return transfer(peers, outgoing, *rest, **more)
+            return exchange(peers, outgoing, *rest, **more)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(distributed.peers.Peers, "transfer", count)
+            patch.setattr(distributed.peers.Peers, "exchange", count)
             distributed.summarise(*halves(64), mask=mask)
         found[name] = sent[0]
     return found

@@ -121,7 +121,7 @@ class Alone:
 
     def __enter__(self) -> None:
         self._patch = pytest.MonkeyPatch()
-        for name in ("all_gather", "batch_isend_irecv", "all_reduce"):
+        for name in ("all_gather", "batch_isend_irecv", "all_to_all_single", "all_reduce"):
             self._patch.setattr(torch.distributed, name, lambda *_, **__: pytest.fail("other ranks were asked"))
 
     def __exit__(self, *error: object) -> None:

@@ -3,12 +3,11 @@
 import json
 import os
 import signal
-import time
 
 import pytest
 import test_seq2seq_model as seq2seq
 from test_processes import files, fit, rows, same_bits
-from test_torchrun import SAYS_WHY, Nodes, ended
+from test_torchrun import Nodes, ended, wait_for_an_epoch
 from toys import BY_HEART, SAWS, generated, tiny
 
 from regard import load
@@ -91,15 +90,7 @@ def test_two_nodes_share_sequences_and_go_on_to_the_same_bits_after_one_is_kille
     with monkeypatch.context() as patch:
         patch.chdir(tmp_path)
         assert main(nodes.command("whole", *sharing)[2:]) == 0
-    processes = nodes.pair(nodes.command("run", *sharing), nodes.command("run", *sharing))
-    deadline = time.monotonic() + 100
-    while not (tmp_path / "run" / "log.jsonl").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    processes[killed].send_signal(signal.SIGKILL)
-    code, out, err = ended(processes)[1 - killed]
-    assert (code, out) == (1, "")
-    assert [line for line in err.splitlines() if line.startswith("regard: ")] == [err.splitlines()[-1]]
-    assert err.splitlines()[-1].startswith(f"regard: {SAYS_WHY}")
+    nodes.killed_after_an_epoch(killed, *sharing)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["context_parallel"] == 2
     # What a run began with need not be said again.
     resumed = ended(nodes.pair(nodes.command("run", "--resume"), nodes.command("run", "--resume")))
@@ -115,9 +106,7 @@ def test_a_worker_that_is_killed_is_named(tmp_path, monkeypatch, capfd):
     nodes = Nodes(tmp_path)
     nodes.recipe(epochs=4000, patience=4000, network="attention", width=16)
     process = nodes.start(*nodes.command("run", "--context-parallel", "2"))
-    deadline = time.monotonic() + 100
-    while not (tmp_path / "run" / "log.jsonl").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for_an_epoch(tmp_path / "run")
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
         [worker] = [int(each) for each in children.read().split() if _is_worker(int(each))]
     os.kill(worker, signal.SIGKILL)

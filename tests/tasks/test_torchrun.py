@@ -164,6 +164,17 @@ class Nodes:
             for rank, command in enumerate((first, second))
         ]
 
+    def killed_after_an_epoch(self, killed: int, *words: str) -> str:
+        """What the other node says when one of two is killed; checks that it is one sentence which says why."""
+        processes = self.pair(self.command("run", *words), self.command("run", *words))
+        wait_for_an_epoch(self.folder / "run")
+        processes[killed].send_signal(signal.SIGKILL)
+        code, out, err = ended(processes)[1 - killed]
+        assert (code, out) == (1, "")
+        assert [line for line in err.splitlines() if line.startswith("regard: ")] == [err.splitlines()[-1]]
+        assert err.splitlines()[-1].startswith(f"regard: {SAYS_WHY}")
+        return err
+
 
 HERE = Path(__file__).parent
 SCRIPT = """
@@ -201,6 +212,12 @@ def ended(processes: list[subprocess.Popen]) -> list[tuple[int, str, str]]:
                 process.kill()
                 process.communicate()
     return [(process.returncode, *each) for process, each in zip(processes, said, strict=True)]
+
+
+def wait_for_an_epoch(run: Path) -> None:
+    deadline = time.monotonic() + 100
+    while not (run / "log.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def same_bits(first: Path, second: Path) -> None:
@@ -254,16 +271,7 @@ def test_a_killed_node_ends_the_other_in_one_sentence_and_the_run_goes_on_to_the
     nodes.recipe(epochs=40, patience=40)
     whole = ended(nodes.pair(nodes.command("whole"), nodes.command("whole")))
     assert [code for code, _, _ in whole] == [0, 0], whole
-    processes = nodes.pair(nodes.command("run"), nodes.command("run"))
-    deadline = time.monotonic() + 100
-    while not (tmp_path / "run" / "log.jsonl").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    processes[killed].send_signal(signal.SIGKILL)
-    code, out, err = ended(processes)[1 - killed]
-    assert (code, out) == (1, "")
-    assert [line for line in err.splitlines() if line.startswith("regard: ")] == [err.splitlines()[-1]]
-    assert err.splitlines()[-1].startswith(f"regard: {SAYS_WHY}")
-    assert "Traceback" not in err
+    assert "Traceback" not in nodes.killed_after_an_epoch(killed)
     assert read_last(tmp_path / "run" / "checkpoints" / "last")
     assert read_best(tmp_path / "run" / "checkpoints" / "best")
     resumed = ended(nodes.pair(nodes.command("run", "--resume"), nodes.command("run", "--resume")))

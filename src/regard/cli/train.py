@@ -120,7 +120,8 @@ class TrainOptions(NamedTuple):
             metavar="N",
             min=1,
             max=MOST_PROCESSES,
-            help="Number of these that share each sequence, where one is too long for a process's memory.",
+            help="Number of these that share each sequence, where one is too long for a process's memory. Short "
+            "sequences gain nothing.",
         ),
     ] = 1
     matmul: Annotated[

@@ -158,7 +158,9 @@ class Call:
         by_number = self.dropout > 0 or not (by_offset or type(parts.position) is Position)
         origin = Origin(*first, self.queries.length, self.keys.length)
         mask = parts.mask
-        if first != (0, 0, 0) or rows != origin.queries or key.shape[2] != origin.keys:
+        whole = first[:2] == (0, 0) and rows == origin.queries and key.shape[2] == origin.keys
+        # Of some heads all pairs: unless something asks for the number of a head, these are like any others.
+        if not (whole and (first[2] == 0 or (self.reach.is_exact and not by_number))):
             mask = slice_of(mask, origin, batch, rows, key.shape[2], by_number=by_number, by_offset=by_offset)
         parts = dataclasses.replace(parts, mask=mask)
         known = signature(parts.score, parts.weights, self.parts.mask, parts.position) is not None

@@ -30,7 +30,7 @@ class Gather(Exchange):
     def attend(self, call: Call, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         own = call.peers.rank
         bounds = call.bounds(own)
-        key, value = (gathered(call.peers, call.keys, call.wanted, tensor, bounds) for tensor in (key, value))
+        key, value = gathered(call.peers, call.keys, call.wanted, bounds, key, value)
         outputs = []
         for rows, local in zip(call.queries.slices[own], call.queries.local(own), strict=True):
             start, stop = call.reach.hull(rows, slice(*bounds))

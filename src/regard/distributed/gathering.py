@@ -19,12 +19,14 @@ Wanted = Sequence[Sequence[Sequence[tuple[int, int]]]]
 """Which items rank r wants of rank s: for each slice of s, the first and the one after the last; equal if none."""
 
 
-def gathered(peers: Peers, layout: "Layout", wanted: Wanted, tensor: Tensor, bounds: tuple[int, int]) -> Tensor:
-    """The items from bounds[0] to bounds[1], (batch, head, item, size), zeros where this rank wants none.
+def gathered(
+    peers: Peers, layout: "Layout", wanted: Wanted, bounds: tuple[int, int], *tensors: Tensor
+) -> tuple[Tensor, ...]:
+    """Of each tensor the items from bounds[0] to bounds[1], (batch, head, item, ...), zeros where this rank wants none.
 
     Every rank must call it. Its gradient is the sum over ranks, in their order, and has a gradient itself.
     """
-    return _Gather.apply(_Plan(peers, layout, wanted, bounds), tensor)  # pyright: ignore[reportReturnType]
+    return _Gather.apply(_Plan(peers, layout, wanted, bounds), *tensors)  # pyright: ignore[reportReturnType]
 
 
 def returned(peers: Peers, layout: "Layout", wanted: Wanted, tensor: Tensor, bounds: tuple[int, int]) -> Tensor:
@@ -36,8 +38,8 @@ def returned(peers: Peers, layout: "Layout", wanted: Wanted, tensor: Tensor, bou
     Returns:
         The sums over ranks, in their order, of this rank's own items, (batch, head, own item, ...).
     """
-    plan = _Plan(peers, layout, wanted, bounds)
-    return _Return.apply(plan, layout.counts[peers.rank], tensor)  # pyright: ignore[reportReturnType]
+    (sums,) = _Return.apply(_Plan(peers, layout, wanted, bounds), tensor)
+    return sums
 
 
 def places(layout: "Layout", rank: int, wanted: Sequence[tuple[int, int]]) -> Iterator[tuple[slice, slice]]:
@@ -74,58 +76,56 @@ class _Plan:
         return [rank for rank in range(self.peers.size) if rank != self.peers.rank]
 
 
-def _cut(tensor: Tensor, ranges: Sequence[slice]) -> list[Tensor]:
-    return [tensor[:, :, each] for each in ranges]
+def _cut(tensors: Sequence[Tensor], ranges: Sequence[slice]) -> list[Tensor]:
+    return [tensor[:, :, each] for tensor in tensors for each in ranges]
 
 
-def _shapes(tensor: Tensor, ranges: Sequence[slice]) -> list[tuple[tuple[int, ...], torch.dtype]]:
-    batch, heads, _, *sizes = tensor.shape
-    return [((batch, heads, each.stop - each.start, *sizes), tensor.dtype) for each in ranges]
+def _shapes(tensors: Sequence[Tensor], ranges: Sequence[slice]) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    return [
+        ((*tensor.shape[:2], each.stop - each.start, *tensor.shape[3:]), tensor.dtype)
+        for tensor in tensors
+        for each in ranges
+    ]
 
 
 class _Gather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, tensor: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx.plan, ctx.length = plan, tensor.shape[2]
-        batch, heads, _, *sizes = tensor.shape
-        result = tensor.new_zeros(batch, heads, plan.bounds[1] - plan.bounds[0], *sizes)
-        outgoing = {rank: _cut(tensor, plan.sent(rank)) for rank in plan.others}
-        incoming = {rank: _shapes(tensor, plan.received(rank)) for rank in plan.others}
-        transfer = plan.peers.transfer(_some(outgoing), _some(incoming), tensor.device)
-        own = plan.peers.rank
-        for place, local in zip(plan.received(own), plan.sent(own), strict=True):
-            result[:, :, place] = tensor[:, :, local]
-        for rank, found in transfer.wait().items():
-            for place, part in zip(plan.received(rank), found, strict=True):
-                result[:, :, place] = part
-        return result
+    def forward(ctx: Any, plan: _Plan, *tensors: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx.plan = plan
+        outgoing = {rank: _cut(tensors, plan.sent(rank)) for rank in plan.others}
+        incoming = {rank: _shapes(tensors, plan.received(rank)) for rank in plan.others}
+        own, length = plan.peers.rank, plan.bounds[1] - plan.bounds[0]
+        with plan.peers.exchange(outgoing, incoming, tensors[0].device) as found:
+            results = [each.new_zeros(*each.shape[:2], length, *each.shape[3:]) for each in tensors]
+            for rank, parts in {own: _cut(tensors, plan.sent(own)), **found}.items():
+                for place, part in zip(_cut(results, plan.received(rank)), parts, strict=True):
+                    place.copy_(part)
+        return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return None, _Return.apply(ctx.plan, ctx.length, grad)  # pyright: ignore[reportReturnType]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None, *_Return.apply(ctx.plan, *grads)
 
 
 class _Return(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, length: int, grad: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(ctx: Any, plan: _Plan, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx.plan = plan
-        batch, heads, _, *sizes = grad.shape
-        total = torch.zeros(batch, heads, length, *sizes, dtype=wide_dtype(grad), device=grad.device)
-        outgoing = {rank: _cut(grad, plan.received(rank)) for rank in plan.others}
-        incoming = {rank: _shapes(grad, plan.sent(rank)) for rank in plan.others}
-        found = plan.peers.transfer(_some(outgoing), _some(incoming), grad.device).wait()
-        found[plan.peers.rank] = _cut(grad, plan.received(plan.peers.rank))
-        # In the order of the ranks, so that the sum is reproducible.
-        for rank in sorted(found):
-            for local, part in zip(plan.sent(rank), found[rank], strict=True):
-                total[:, :, local] += part
-        return total.to(grad.dtype)
+        own, length = plan.peers.rank, plan.layout.counts[plan.peers.rank]
+        outgoing = {rank: _cut(grads, plan.received(rank)) for rank in plan.others}
+        incoming = {rank: _shapes(grads, plan.sent(rank)) for rank in plan.others}
+        with plan.peers.exchange(outgoing, incoming, grads[0].device) as found:
+            found[own] = _cut(grads, plan.received(own))
+            sums = [
+                torch.zeros(*each.shape[:2], length, *each.shape[3:], dtype=wide_dtype(each), device=each.device)
+                for each in grads
+            ]
+            # In the order of the ranks, so that the sum is reproducible.
+            for rank in sorted(found):
+                for place, part in zip(_cut(sums, plan.sent(rank)), found[rank], strict=True):
+                    place += part
+        return tuple(total.to(grad.dtype) for total, grad in zip(sums, grads, strict=True))
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return None, None, _Gather.apply(ctx.plan, grad)  # pyright: ignore[reportReturnType]
-
-
-def _some(messages: dict[int, Any]) -> dict[int, Any]:
-    """Without the ranks to which nothing goes."""
-    return {rank: parts for rank, parts in messages.items() if parts}
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None, *_Gather.apply(ctx.plan, *grads)

@@ -33,10 +33,11 @@ class Heads(Exchange):
     def attend(self, call: Call, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         share = call.heads // call.peers.size
         first = call.peers.rank * share
-        query = by_heads(call.peers, call.queries, query)
-        key, value = (by_heads(call.peers, call.keys, tensor) for tensor in (key, value))
+        plan = _Plan(call.peers, (call.queries, call.keys, call.keys))
+        query, key, value = _Swap.apply(plan, True, query, key, value)
         output = call.compute(query, key, value, call.parts_of_heads(first, share), (0, 0, first))
-        return by_positions(call.peers, call.queries, output)
+        (output,) = _Swap.apply(_Plan(call.peers, (call.queries,)), False, output)
+        return output
 
     def received(self, call: Call) -> list[int]:
         # Others' queries, keys and values of these heads; and of its own queries the outputs of other heads.
@@ -59,50 +60,56 @@ class Heads(Exchange):
         return [sum(call.pairs) // call.peers.size] * call.peers.size
 
 
-def by_heads(peers: Peers, layout: Layout, tensor: Tensor) -> Tensor:
-    """(batch, head, own item, size) -> (batch, own head, item, size). The heads must be a multiple of the ranks.
-
-    Every rank must call it. It has gradients of any order: those of `by_positions`.
-
-    Source: Jacobs et al. 2023, DeepSpeed Ulysses (arXiv 2309.14509), section 3.1.
-    """
-    return _Swap.apply(_Plan(peers, layout), True, tensor)  # pyright: ignore[reportReturnType]
-
-
-def by_positions(peers: Peers, layout: Layout, tensor: Tensor) -> Tensor:
-    """(batch, own head, item, size) -> (batch, head, own item, size): the inverse of `by_heads`."""
-    return _Swap.apply(_Plan(peers, layout), False, tensor)  # pyright: ignore[reportReturnType]
-
-
 @dataclass(frozen=True)
 class _Plan:
+    """Which ranks, and the layout of each tensor."""
+
     peers: Peers
-    layout: Layout
+    layouts: tuple[Layout, ...]
+
+    @property
+    def others(self) -> list[int]:
+        """The ranks, without this one."""
+        return [rank for rank in range(self.peers.size) if rank != self.peers.rank]
 
 
 class _Swap(torch.autograd.Function):
+    """(batch, head, own item, size) -> (batch, own head, item, size) of some tensors in one message, or the inverse.
+
+    Every rank must call it. The heads must be a multiple of the ranks. It has gradients of any order: those of either
+    direction are the other.
+
+    Source: Jacobs et al. 2023, DeepSpeed Ulysses (arXiv 2309.14509), section 3.1.
+    """
+
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, to_heads: bool, tensor: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(ctx: Any, plan: _Plan, to_heads: bool, *tensors: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx.plan, ctx.to_heads = plan, to_heads
-        return (_to_heads if to_heads else _to_positions)(plan.peers, plan.layout, tensor)
+        return (_to_heads if to_heads else _to_positions)(plan, tensors)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return None, None, _Swap.apply(ctx.plan, not ctx.to_heads, grad)  # pyright: ignore[reportReturnType]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None, None, *_Swap.apply(ctx.plan, not ctx.to_heads, *grads)
 
 
-def _to_heads(peers: Peers, layout: Layout, tensor: Tensor) -> Tensor:
-    batch, heads, _, size = tensor.shape
-    share, counts = heads // peers.size, layout.counts
-    others = [rank for rank in range(peers.size) if rank != peers.rank]
-    outgoing = {rank: [tensor[:, rank * share : (rank + 1) * share]] for rank in others}
-    incoming = {rank: [((batch, share, counts[rank], size), tensor.dtype)] for rank in others}
-    transfer = peers.transfer(outgoing, incoming, tensor.device)
-    result = tensor.new_empty(batch, share, layout.length, size)
-    _put(result, layout, peers.rank, tensor[:, peers.rank * share : (peers.rank + 1) * share])
-    for rank, (part,) in transfer.wait().items():
-        _put(result, layout, rank, part)
-    return result
+def _to_heads(plan: _Plan, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    peers = plan.peers
+    shares = [each.shape[1] // peers.size for each in tensors]
+    given = list(zip(tensors, plan.layouts, shares, strict=True))
+    outgoing = {rank: [each[:, rank * share : (rank + 1) * share] for each, _, share in given] for rank in plan.others}
+    incoming = {
+        rank: [
+            ((each.shape[0], share, layout.counts[rank], each.shape[3]), each.dtype) for each, layout, share in given
+        ]
+        for rank in plan.others
+    }
+    own = [each[:, peers.rank * share : (peers.rank + 1) * share] for each, _, share in given]
+    with peers.exchange(outgoing, incoming, tensors[0].device) as found:
+        results = [each.new_empty(each.shape[0], share, layout.length, each.shape[3]) for each, layout, share in given]
+        for rank, parts in {peers.rank: own, **found}.items():
+            for result, layout, part in zip(results, plan.layouts, parts, strict=True):
+                _put(result, layout, rank, part)
+    return tuple(results)
 
 
 def _put(result: Tensor, layout: Layout, rank: int, part: Tensor) -> None:
@@ -111,18 +118,30 @@ def _put(result: Tensor, layout: Layout, rank: int, part: Tensor) -> None:
         result[:, :, whole] = part[:, :, local]
 
 
-def _to_positions(peers: Peers, layout: Layout, tensor: Tensor) -> Tensor:
-    batch, share, _, size = tensor.shape
-    count = layout.counts[peers.rank]
-    others = [rank for rank in range(peers.size) if rank != peers.rank]
-    outgoing = {rank: [_taken(tensor, layout, rank)] for rank in others}
-    incoming = {rank: [((batch, share, count, size), tensor.dtype)] for rank in others}
-    transfer = peers.transfer(outgoing, incoming, tensor.device)
-    found = {peers.rank: [_taken(tensor, layout, peers.rank)], **transfer.wait()}
-    return torch.cat([found[rank][0] for rank in range(peers.size)], 1)
-
-
-def _taken(tensor: Tensor, layout: Layout, rank: int) -> Tensor:
-    """A rank's items."""
-    parts = [tensor[:, :, whole] for whole in layout.slices[rank]]
-    return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
+def _to_positions(plan: _Plan, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    peers = plan.peers
+    given = list(zip(tensors, plan.layouts, strict=True))
+    results = [
+        each.new_empty(each.shape[0], each.shape[1] * peers.size, layout.counts[peers.rank], each.shape[3])
+        for each, layout in given
+    ]
+    # Where the heads that a rank computes belong: these places show shapes, too.
+    places = {
+        rank: [
+            result[:, rank * each.shape[1] : (rank + 1) * each.shape[1], local]
+            for result, (each, layout) in zip(results, given, strict=True)
+            for local in layout.local(peers.rank)
+        ]
+        for rank in range(peers.size)
+    }
+    outgoing = {
+        rank: [each[:, :, whole] for each, layout in given for whole in layout.slices[rank]]
+        for rank in range(peers.size)
+    }
+    own = outgoing.pop(peers.rank)
+    incoming = {rank: [(tuple(each.shape), each.dtype) for each in places[rank]] for rank in plan.others}
+    with peers.exchange(outgoing, incoming, tensors[0].device) as found:
+        for rank, parts in {peers.rank: own, **found}.items():
+            for place, part in zip(places[rank], parts, strict=True):
+                place.copy_(part)
+    return tuple(results)

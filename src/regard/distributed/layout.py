@@ -131,5 +131,5 @@ def unshard(tensor: Tensor, dim: int = 2, *, group: Any = None, order: str = "co
     layout = Layout.of(counts, order, "tensor")
     moved = tensor.movedim(dim, 2) if tensor.ndim > 2 else tensor[None, None].movedim(dim % tensor.ndim + 2, 2)
     wanted = [[[(each.start, each.stop) for each in own] for own in layout.slices]] * peers.size
-    whole = gathered(peers, layout, wanted, moved, (0, layout.length))
+    (whole,) = gathered(peers, layout, wanted, (0, layout.length), moved)
     return whole.movedim(2, dim) if tensor.ndim > 2 else whole.movedim(2, dim % tensor.ndim + 2)[0, 0]

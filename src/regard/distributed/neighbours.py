@@ -43,9 +43,9 @@ def with_neighbours(
     # (batch, ..., item, ...) -> (batch, 1, item, ...): what is gathered has an axis of heads.
     moved = tensor.movedim(dim, 1).unsqueeze(1)
     first, last = bounds[peers.rank]
-    found = gathered(peers, layout, wanted, moved, (first, last)).squeeze(1).movedim(1, dim)
+    (found,) = gathered(peers, layout, wanted, (first, last), moved)
     (own,) = layout.slices[peers.rank]
-    return found, slice(own.start - first, own.stop - first), first
+    return found.squeeze(1).movedim(1, dim), slice(own.start - first, own.stop - first), first
 
 
 def _bounds(own: slice, before: int, after: int, length: int) -> tuple[int, int]:

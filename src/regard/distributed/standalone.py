@@ -50,6 +50,5 @@ def standalone(
     named = {**parts, "order": order, "exchange": exchange, "engine": engine}
     call = shared_call(peers, "attend", query, key, value, named, recorded=True)
     wanted = [[[(each.start, each.stop) for each in own] for own in call.keys.slices]] * peers.size
-    bounds = 0, call.keys.length
-    key, value = (gathered(peers, call.keys, wanted, tensor, bounds) for tensor in (key, value))
+    key, value = gathered(peers, call.keys, wanted, (0, call.keys.length), key, value)
     return Standalone(key, value, Slice(call.parts.mask, call.origin()), peers.rank, peers.size)

@@ -1,6 +1,6 @@
 """Weights of attention whose queries and keys are divided over several processes, and statistics of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -74,12 +74,8 @@ def summarise(
         tensor([1.6240, 0.9049, 0.4711])
         >>> dist.destroy_process_group()
     """
-    if unknown:
-        refuse_keywords(summarise, unknown)
+    query, key, peers = _shared(summarise, unknown, query, key, group=group, order=order)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
-    if is_dtensor(query) or is_dtensor(key):
-        (query, key), group = local_parts({"query": query, "key": key}, group=group, order=order)
-    peers = Peers(group)
     if peers.size == 1:
         return summarise_alone(query, key, **parts, top=top, pool=pool, rows=rows, engine=engine)
     named = {**parts, "order": order, "engine": engine, "top": top, "pool": pool}
@@ -88,7 +84,8 @@ def summarise(
         check_summary(top, pool)
         selected, shape = selected_rows(rows, query.shape[2], query.device), query.shape[:2]
         bounds = call.bounds(peers.rank)
-        request = call.own_request(query, gathered(peers, call.keys, call.wanted, key, bounds), bounds[0])
+        (held,) = gathered(peers, call.keys, call.wanted, bounds, key)
+        request = call.own_request(query, held, bounds[0])
         cells = _cells(call, pool, peers.rank, slice(*bounds))
         with no_autocast(query):
             totals = totals_by(engine_of(request, engine, top), request, cells, top, selected)
@@ -138,18 +135,29 @@ def weigh(
         tensor([[0.3595, 0.6405, 0.0000]])
         >>> dist.destroy_process_group()
     """
-    if unknown:
-        refuse_keywords(weigh, unknown)
+    query, key, peers = _shared(weigh, unknown, query, key, group=group, order=order)
     parts = {"score": score, "weights": weights, "mask": mask, "position": position}
-    if is_dtensor(query) or is_dtensor(key):
-        (query, key), group = local_parts({"query": query, "key": key}, group=group, order=order)
-    peers = Peers(group)
     if peers.size == 1:
         return weigh_alone(query, key, **parts, rows=rows)
     call = _call(peers, "weigh", query, key, {**parts, "order": order, "engine": "dense"}, rows)
-    every = gathered(peers, call.keys, call.wanted, key, (0, call.keys.length))
+    (every,) = gathered(peers, call.keys, call.wanted, (0, call.keys.length), key)
     with no_autocast(query):
         return dense.weigh(call.own_request(query, every), selected_rows(rows, query.shape[2], query.device))
+
+
+def _shared(
+    function: Callable[..., Any], unknown: Mapping[str, Any], query: Tensor, key: Tensor, *, group: Any, order: str
+) -> tuple[Tensor, Tensor, Peers]:
+    """This rank's queries and keys, and the ranks that share the sequence.
+
+    Raises:
+        ArgumentError: a keyword that the function doesn't have, DTensors that aren't divided alike, or no such group.
+    """
+    if unknown:
+        refuse_keywords(function, unknown)
+    if is_dtensor(query) or is_dtensor(key):
+        (query, key), group = local_parts({"query": query, "key": key}, group=group, order=order)
+    return query, key, Peers(group)
 
 
 def _call(peers: Peers, function: str, query: Tensor, key: Tensor, named: dict[str, Any], rows: Any) -> Call:
@@ -188,15 +196,15 @@ def _add_up_cells(totals: Totals, call: Call, pool: int) -> None:
         ]
         for rank in others
     }
-    found = peers.transfer(dict.fromkeys(others, own), shapes, totals.pooled.device).wait()
-    found[peers.rank] = own
     sums, most, seeing = (torch.zeros_like(tensor) for tensor in whole)
-    # In the order of the ranks, so that the sums are reproducible.
-    for rank in range(peers.size):
-        parts = iter(found[rank])
-        for (start, stop), part, largest, count in zip(touched[rank], parts, parts, parts, strict=True):
-            here = slice(start, stop)
-            sums[:, here] += part
-            most[:, here] = torch.maximum(most[:, here], largest)
-            seeing[:, here] += count
+    with peers.exchange(dict.fromkeys(others, own), shapes, totals.pooled.device) as found:
+        found[peers.rank] = own
+        # In the order of the ranks, so that the sums are reproducible.
+        for rank in range(peers.size):
+            parts = iter(found[rank])
+            for (start, stop), part, largest, count in zip(touched[rank], parts, parts, parts, strict=True):
+                here = slice(start, stop)
+                sums[:, here] += part
+                most[:, here] = torch.maximum(most[:, here], largest)
+                seeing[:, here] += count
     totals.pooled, totals.pooled_max, totals.seeing = sums, most, seeing

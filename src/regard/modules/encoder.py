@@ -174,6 +174,12 @@ class Encoder(nn.Module):
         """The processes that share each sequence inside `sharing`, or None."""
         return self._shared_by
 
+    @property
+    def approximated_by(self) -> str | None:
+        """The name of an approximation of attention in it, which needs the whole sequence in one process, or None."""
+        found = (each.approximation for each in self.modules() if isinstance(each, MultiHeadAttention))
+        return min((type(each).__name__ for each in found if each is not None), default=None)
+
     @contextmanager
     def sharing(self, mesh: Any) -> Iterator[None]:
         """Let several processes share each sequence inside the block, each of which computes the layers for its slice.
@@ -188,11 +194,11 @@ class Encoder(nn.Module):
         Raises:
             ArgumentError: attention is approximated, which needs the whole sequence in one process.
         """
-        attentions = [each for each in self.modules() if isinstance(each, MultiHeadAttention)]
-        if any(each.approximation is not None for each in attentions):
+        if self.approximated_by is not None:
             raise ArgumentError(
                 "`mesh` must be None where there is an `approximation`, which needs the whole sequence in one process."
             )
+        attentions = [each for each in self.modules() if isinstance(each, MultiHeadAttention)]
         before = self._shared_by, [each.mesh for each in attentions]
         self._shared_by = mesh
         for each in attentions:

@@ -162,9 +162,14 @@ class Reach:
         counts = sum((stop - start).clamp(min=0).sum() / max(len(start), 1) for start, stop in cut)
         return int(counts)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the spans say exactly which keys each query may see, which are the same in every head then."""
+        return self._spans.exact
+
     def counts(self) -> Tensor | None:
         """How many keys each query may see, (batch or 1, query), if the spans say it exactly; otherwise None."""
-        if not self._spans.exact:
+        if not self.is_exact:
             return None
         return sum((stop - start).clamp(min=0) for start, stop in self._spans.outer)  # pyright: ignore[reportReturnType]
 

@@ -71,4 +71,5 @@ def _whole(tensor: Tensor, layout: Layout, peers: Peers) -> Tensor:
     """The items (batch, head, item, ...) of all ranks."""
     wanted = [[[(each.start, each.stop) for each in own] for own in layout.slices]] * peers.size
     with torch.no_grad():
-        return gathered(peers, layout, wanted, tensor, (0, layout.length))
+        (whole,) = gathered(peers, layout, wanted, (0, layout.length), tensor)
+    return whole

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from regard.errors import ArgumentError
-from regard.modules import Encoder, MultiHeadAttention
+from regard.modules import Encoder
 
 __all__ = ["check_sharing", "sharing_sequences"]
 
@@ -31,13 +31,12 @@ def check_sharing(network: nn.Module, context_parallel: int) -> None:
             f"what processes divide, but is {context_parallel}. Take `devices` alone, which divides batches, or a "
             "recipe with the network 'attention' or 'convolution_attention'."
         )
-    attentions = [each for own in encoders for each in own.modules() if isinstance(each, MultiHeadAttention)]
-    names = sorted({type(each.approximation).__name__ for each in attentions if each.approximation is not None})
-    if names:
-        raise ArgumentError(
-            f"`context_parallel` must be 1 for {names[0]}, which needs the whole sequence in one process, but is "
-            f"{context_parallel}. Take a recipe whose approximation is 'none'."
-        )
+    for encoder in encoders:
+        if encoder.approximated_by is not None:
+            raise ArgumentError(
+                f"`context_parallel` must be 1 for {encoder.approximated_by}, which needs the whole sequence in one "
+                f"process, but is {context_parallel}. Take a recipe whose approximation is 'none'."
+            )
 
 
 @contextmanager
