@@ -117,7 +117,8 @@ TIED = {
         f'The answer is good (62%). {_IT} attended to no single word as much as 1%, but hiding "b" changes the '
         "answer most: good "
         "falls from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}对任何一个词的注意都不到 1%，但遮住 “b” 对答案影响最大：good（62%） 变成 good（25%）。",
+        f"答案 是 good（62%）。{_TA}对任何一个词的注意都不到 1%，但遮住 “b” 对答案影响最大："
+        "good（62%） 变成 good（25%）。",
     ),
     "patches": (
         _record(

@@ -8,8 +8,8 @@ __all__ = ["equal_share", "uniform_over"]
 _SPREAD = 0.95
 # Scores with a normal distribution and this variance give weights of that spread.
 _VARIANCE = -2 * math.log(_SPREAD)
-# Two items that are about equal are named by the larger one.
-_FEWEST = 3
+# Of two items, the larger one has this at most. Two among others that have no weight are named.
+_OF_TWO = 0.55
 
 
 def uniform_over(weights: Sequence[float]) -> int:
@@ -26,13 +26,15 @@ def uniform_over(weights: Sequence[float]) -> int:
     Example:
         >>> uniform_over([0.26, 0.24, 0.25, 0.25]), uniform_over([0.3, 0.0, 0.35, 0.35]), uniform_over([0.7, 0.2, 0.1])
         (4, 3, 0)
-        >>> uniform_over([1.0] * 999 + [30.0])
-        0
+        >>> uniform_over([1.0] * 999 + [30.0]), uniform_over([0.51, 0.49]), uniform_over([0.51, 0.49, 0.0])
+        (0, 2, 0)
     """
     some = [weight for weight in weights if weight != 0]
     count, total = len(some), math.fsum(some) if all(map(math.isfinite, some)) else math.inf
-    if count < _FEWEST or not math.isfinite(total) or min(some) < 0:
+    if count < 2 or not math.isfinite(total) or min(some) < 0:
         return 0
+    if count == 2:
+        return 2 if len(weights) == 2 and max(some) / total <= _OF_TWO else 0
     entropy = -math.fsum(weight / total * math.log(weight / total) for weight in some)
     if entropy < math.log(_SPREAD * count):
         return 0

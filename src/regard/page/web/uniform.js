@@ -6,14 +6,15 @@ import { allowedKeys } from "./weights.js";
 const EVEN_SPREAD = 0.95;
 // Scores with a normal distribution and this variance give weights of that spread.
 const EVEN_VARIANCE = -2 * Math.log(EVEN_SPREAD);
-// Two items that are about equal are named by the larger one.
-const FEWEST_EQUAL = 3;
+// Of two items, the larger one has this at most. Two among others that have no weight are named.
+const OF_TWO = 0.55;
 
 /** Over how many items the weights of a row are about equal; 0: over none. Those of weight 0 aren't counted. */
 export function uniformOver(weights) {
   const some = completed(weights).filter((each) => each !== 0), count = some.length;
   const total = some.reduce((sum, each) => sum + each, 0);
-  if (count < FEWEST_EQUAL || !some.every((each) => each > 0 && Number.isFinite(each)) || !Number.isFinite(total)) return 0;
+  if (count < 2 || !some.every((each) => each > 0 && Number.isFinite(each)) || !Number.isFinite(total)) return 0;
+  if (count === 2) return weights.length === 2 && highestOf(some, 0) / total <= OF_TWO ? 2 : 0;
   const entropy = some.reduce((sum, each) => sum - each / total * Math.log(each / total), 0);
   if (entropy < Math.log(EVEN_SPREAD * count)) return 0;
   // The largest of so many scores of that variance.
