@@ -162,7 +162,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
 
 
 def long_change(outcomes: Outcomes | None, kind: Kind) -> float:
-    """The change whose bar has the full length, if none is larger: of numbers the error of the model, if it is known."""
+    """The change whose bar has the full length, if none is larger: of numbers the error of the model, if known."""
     if kind != "numbers":
         return LONG_CHANGE
     return 0.0 if outcomes is None or outcomes.error is None else outcomes.error
