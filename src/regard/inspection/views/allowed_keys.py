@@ -1,9 +1,12 @@
 """Over how many keys equal weights would be spread: those that a mask allows."""
 
 from regard.inspection.record.record import LayerRecord
-from regard.inspection.views.layer_arrays import hidden_pairs
+from regard.inspection.views.layer_arrays import equal_weights, hidden_pairs
 
 __all__ = ["allowed_keys"]
+
+# Pairs that are looked at where a mask follows no rule.
+_MOST_PAIRS = 2**18
 
 
 def allowed_keys(layer: LayerRecord, row: int | None) -> int:
@@ -26,10 +29,15 @@ def allowed_keys(layer: LayerRecord, row: int | None) -> int:
         >>> [allowed_keys(layer, row) for row in (0, 2, None)]
         [1, 3, 0]
     """
-    keys = layer.shape[1]
+    queries, keys = layer.shape
     hidden = hidden_pairs(layer)
     if hidden is None:
-        return keys if all(call.mask is None for call in layer.calls) else 0
+        if all(call.mask is None for call in layer.calls):
+            return keys
+        which = range(queries) if row is None else [row]
+        if layer.heads * len(which) * keys > _MOST_PAIRS:
+            return 0
+        hidden, row = {"pair": (equal_weights(layer).weights(which) > 0).numpy()}, None
     rows = slice(None) if row is None else slice(row, row + 1)
     if "start" in hidden:
         counts = {*(hidden["stop"] - hidden["start"])[rows].tolist()}

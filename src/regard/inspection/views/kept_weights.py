@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.views.allowed_keys import allowed_keys
 from regard.inspection.views.layer_arrays import (
     OVERVIEW,
     are_products,
@@ -80,8 +81,8 @@ def kept_weights(
     pooled = record.outcomes is not None and any(place.query is None for place in record.outcomes.places)
     shown = len(layers) - 1 if layer is None else layer
     for each in layers:
-        if each.mask is None and any(call.mask is not None for call in each.record.calls):
-            each.kept["unknown_mask"] = True
+        if each.mask is None:
+            each.kept["allowed"] = allowed_keys(each.record, None)
         each.kept["mask"] = {} if each.mask is None else {name: arrays.add(value) for name, value in each.mask.items()}
     # The first block has what the page shows first.
     for each in sorted(layers, key=lambda each: each is not layers[shown]):

@@ -30,6 +30,7 @@ __all__ = [
     "OVERVIEW",
     "JoinedCells",
     "are_products",
+    "equal_weights",
     "hidden_pairs",
     "joined_cells",
     "mean_rows",
@@ -168,12 +169,27 @@ def hidden_pairs(layer: LayerRecord) -> dict[str, np.ndarray] | None:
             return {"start": start.int().numpy(), "stop": stop.int().numpy()}
         if layer.heads * queries * keys > _MOST_PAIRS:
             return None
-        # Of equal scores softmax makes weights above 0 where the mask allows the pair.
-        query, key = (torch.zeros_like(each[..., :1]) for each in (call.query, call.key))
-        equal = replace(call, query=query, key=key, score=Dot(), normaliser="softmax", position=None)
-        allowed = (equal.weights()[layer.item, :, :queries, :keys] > 0).byte().cpu().numpy()
+        allowed = (equal_weights(layer).weights()[:, :queries, :keys] > 0).byte().cpu().numpy()
     # One table may stand for all heads.
     return {"pair": allowed[:1] if (allowed == allowed[:1]).all() else allowed}
+
+
+def equal_weights(layer: LayerRecord) -> LayerRecord:
+    """A layer of equal scores, whose weights by softmax are above 0 where the mask allows the pair."""
+    return replace(
+        layer,
+        calls=tuple(
+            replace(
+                call,
+                query=torch.zeros_like(call.query[..., :1]),
+                key=torch.zeros_like(call.key[..., :1]),
+                score=Dot(),
+                normaliser="softmax",
+                position=None,
+            )
+            for call in layer.calls
+        ),
+    )
 
 
 def are_products(layer: LayerRecord, mask: dict[str, np.ndarray] | None) -> bool:

@@ -150,7 +150,7 @@ const allowed = new WeakMap();
  */
 export function allowedKeys(layer, head, row) {
   const { mask, keys, queries } = layer;
-  if (layer.unknown_mask) return 0;
+  if (layer.allowed !== undefined) return layer.allowed;
   if (!mask.start && !mask.pair) return keys;
   const name = `${head} ${row}`;
   if (!allowed.has(layer)) allowed.set(layer, new Map());
