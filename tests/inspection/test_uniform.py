@@ -49,10 +49,14 @@ def test_one_item_that_stands_out_is_found_in_a_long_row():
 
 
 @pytest.mark.parametrize(
-    "weights", [[], [1.0], [0.5, 0.5], [0.5, 0.0, 0.5], [0.0] * 5, [math.nan] * 5, [math.inf, 1.0, 1.0], [-0.3] * 4]
+    "weights", [[], [1.0], [0.56, 0.44], [0.5, 0.0, 0.5], [0.0] * 5, [math.nan] * 5, [math.inf, 1.0, 1.0], [-0.3] * 4]
 )
-def test_what_is_no_distribution_over_three_items_is_not_uniform(weights):
+def test_what_is_no_distribution_over_several_items_is_not_uniform(weights):
     assert uniform_over(weights) == 0
+
+
+def test_of_two_items_neither_has_most_where_both_have_about_half():
+    assert uniform_over([0.5, 0.5]) == uniform_over([0.545, 0.455]) == 2
 
 
 def test_equal_weights_are_told_without_a_largest_one():
