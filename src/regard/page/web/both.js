@@ -44,7 +44,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     steps.append(h("div", { "data-side": side }, title, walk));
     const mapTitle = h("h3", { class: "quiet" }), mapBox = h("div", { "data-side": side }), noMap = h("p", { class: "quiet" });
     map.append(h("div", {}, mapTitle, mapBox, noMap));
-    return { name, nothing, warned, title, walk, show: inputView(box, on(side, choose), on(side, peek)), step: stepsView(walk, title), mapTitle, mapBox, noMap };
+    return { name, nothing, warned, title, walk, show: inputView(box, on(side, choose), on(side, peek), signal), step: stepsView(walk, title), mapTitle, mapBox, noMap };
   });
   items.classList.add("sides");
   steps.classList.add("sides");

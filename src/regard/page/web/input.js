@@ -9,8 +9,8 @@ import { tableView } from "./table.js";
 
 const INPUTS = { picture: pictureView, sound: soundView, graph: graphView, molecule: moleculeView, table: tableView };
 
-/** The input; `choose` is called with what changes in the state, `peek` with what the mouse is on. */
-export function inputView(root, choose, peek) {
+/** The input, until `signal` ends it; `choose` is called with what changes in the state, `peek` with what the mouse is on. */
+export function inputView(root, choose, peek, signal) {
   // The records of a page may be of several kinds.
   const made = new Map();
   return (view) => {
@@ -18,7 +18,7 @@ export function inputView(root, choose, peek) {
     if (!made.has(kind)) {
       const box = h("div", {});
       root.append(box);
-      made.set(kind, { box, show: (INPUTS[kind] ?? itemsView)(box, choose, peek) });
+      made.set(kind, { box, show: (INPUTS[kind] ?? itemsView)(box, choose, peek, signal) });
     }
     for (const [name, { box }] of made) box.hidden = name !== kind;
     made.get(kind).show(view);

@@ -3,6 +3,7 @@ import { MOST_SHOWN, answerChips, around, canPeek, chipButton, isLong, range, sh
 import { button, clipped, h, s, titleOf, token } from "./dom.js";
 import { chipStyle } from "./map_scale.js";
 import { percent, probability } from "./numbers.js";
+import { fitPaper } from "./paper.js";
 import { nounOf, wordsOf } from "./words.js";
 import { heaviest, orZero, placeAt } from "./view.js";
 import { known, rowOf } from "./weights.js";
@@ -16,8 +17,11 @@ const BESIDE_ARC = 20;
 // Sizes of the letters: the first at which the items fit on one line, or the last.
 const SIZES = [40, 34, 28, 23, 20];
 
-/** The picture of the items; `choose` is called with what changes in the state, `peek` with what the mouse is on. */
-export function itemsView(root, choose, peek) {
+/**
+ * The picture of the items, until `signal` ends it; `choose` is called with what changes in the state, `peek` with what the
+ * mouse is on.
+ */
+export function itemsView(root, choose, peek, signal) {
   const list = h("ol", { class: "chips", role: "list" });
   const written = h("ol", { class: "chips written", role: "list" });
   const arcs = s("svg", { class: "arcs", "aria-hidden": "true" });
@@ -33,10 +37,13 @@ export function itemsView(root, choose, peek) {
   root.append(box, buttons);
   let drawn = null, fitted = null, width = null;
   const redraw = () => drawn && (every && drawn.hasRows ? drawAllArcs : drawArcs)(drawn);
-  new ResizeObserver(() => {
+  const resize = () => {
     if (drawn && width !== box.clientWidth) fit();
     redraw();
-  }).observe(box);
+  };
+  new ResizeObserver(resize).observe(box);
+  // On paper words would stand elsewhere than the ends of their arcs.
+  fitPaper(box, resize, signal);
 
   // A movement of the mouse itself: what is drawn anew under a mouse that rests isn't chosen.
   box.addEventListener("pointermove", ({ pointerType, target }) => {

@@ -26,7 +26,7 @@ export function oneOf({ records }) {
     stepsNote: ({ pooled, place, names, key }) => (pooled ? "" : `${clipped(place.name, MOST_SHOWN)} → ${clipped(names[key], MOST_SHOWN)}`),
     told: (view) => [view.data], warnings: ({ data }) => data.warnings, notes: () => [], choosesRecord: records.length > 1,
     texts: (state) => (dataOf(state).queries || dataOf(state).items).map((text, i) => ({ text, i })),
-    views: ({ items, compared, heads, map, steps, stepsTitle }, choose, peek, tiles, signal) => [inputView(items, choose, peek),
+    views: ({ items, compared, heads, map, steps, stepsTitle }, choose, peek, tiles, signal) => [inputView(items, choose, peek, signal),
       comparedView(compared, choose), headsView(heads, choose, signal),
       mapView(map, choose, weightCells(tiles)), stepsView(steps, stepsTitle)],
   };

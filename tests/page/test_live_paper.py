@@ -1,0 +1,71 @@
+"""Words and their arcs on paper: they stay together where lines break elsewhere than in the window."""
+
+import pytest
+
+from page.live_records import document, generated, labels
+from page.test_live_reading import LONG
+from regard.inspection import live_page
+
+# What is printed is laid out without a script that could draw the arcs again: here in one go, for paper of a width, and
+# with letters that are a little wider, as they may be on paper. By how much the ends of the arcs miss the chips, and by
+# how much the figures are wider than the paper.
+MISSED = """
+(paper) => {
+  dispatchEvent(new Event("beforeprint"));
+  const live = document.querySelector(".live"), box = (each) => each.getBoundingClientRect();
+  live.style.maxWidth = `${paper}px`;
+  live.style.letterSpacing = "0.15px";
+  const missed = [...document.querySelectorAll(".items")].flatMap((items) => {
+    const chips = items.querySelectorAll(".chips:first-of-type > li:not(.edge)");
+    const first = Number(items.querySelector(".chip[data-id^='item ']")?.dataset.id.slice(5) ?? 0);
+    return [...items.querySelectorAll(".arcs path")].map((path) => {
+      const { key } = path.dataset, { left, right, top, bottom } = box(
+        items.querySelector(`.far[data-key="${key}"]`) ?? chips[key - first]);
+      const { x, y } = path.getPointAtLength(path.getTotalLength()).matrixTransform(path.getScreenCTM());
+      return Math.max(Math.abs(x - (left + right) / 2), Math.min(Math.abs(y - top), Math.abs(y - bottom)));
+    });
+  });
+  const edge = box(live).right;
+  return { missed, wider: [...document.querySelectorAll(".items")].map((each) => box(each).right - edge) };
+}
+"""
+WHERE = """
+() => [...document.querySelectorAll(".chips li, .arcs path")].map((each) =>
+  Object.values(each.getBoundingClientRect().toJSON()))
+"""
+
+
+def windowed(count=160):
+    """A text of which the page shows a window, whose arcs lead to words in it and outside of it."""
+    return labels(items=tuple(LONG[number % len(LONG)] for number in range(count)))
+
+
+PAGES = {
+    "one line": lambda: document(labels(items=LONG[:9])),
+    "several lines": lambda: document(labels(items=LONG), query=5),
+    "a window": lambda: document(windowed(), query=80, layer=2, head=2),
+    "what was written": lambda: document(generated()),
+    "two records": lambda: live_page(labels(items=LONG[:9]), against=labels(items=LONG[:12])),
+}
+
+
+@pytest.mark.parametrize("width", [1280, 720])
+@pytest.mark.parametrize("kind", PAGES)
+def test_each_arc_ends_at_its_word_on_paper(live, kind, width):
+    page = live(PAGES[kind](), width=width)
+    page.emulate_media(media="print")
+    found = page.evaluate(MISSED, 680)
+    assert len(found["missed"]) >= 3
+    assert max(found["missed"]) <= 2
+    assert max(found["wider"]) <= 0
+
+
+def test_printing_leaves_the_page_as_it_was(live):
+    page = live(PAGES["two records"](), width=1280)
+    page.evaluate("""() => addEventListener("beforeprint", () => {
+      window.printed = [...document.querySelectorAll(".items")].map((each) => each.offsetWidth);
+    })""")
+    before = page.evaluate(WHERE)
+    page.pdf(format="A4")
+    assert page.evaluate("printed") == [880, 880]
+    assert page.evaluate(WHERE) == before
