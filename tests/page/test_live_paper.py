@@ -14,7 +14,7 @@ MISSED = """
   dispatchEvent(new Event("beforeprint"));
   const live = document.querySelector(".live"), box = (each) => each.getBoundingClientRect();
   live.style.maxWidth = `${paper}px`;
-  live.style.letterSpacing = "0.15px";
+  for (const each of document.querySelectorAll(".chip")) each.style.letterSpacing = "0.3px";
   const missed = [...document.querySelectorAll(".items")].flatMap((items) => {
     const chips = items.querySelectorAll(".chips:first-of-type > li:not(.edge)");
     const first = Number(items.querySelector(".chip[data-id^='item ']")?.dataset.id.slice(5) ?? 0);
@@ -56,7 +56,7 @@ def test_each_arc_ends_at_its_word_on_paper(live, kind, width):
     page.emulate_media(media="print")
     found = page.evaluate(MISSED, 680)
     assert len(found["missed"]) >= 3
-    assert max(found["missed"]) <= 2
+    assert max(found["missed"]) <= 5
     assert max(found["wider"]) <= 0
 
 
