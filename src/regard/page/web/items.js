@@ -1,6 +1,7 @@
 // The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
 import { MOST_SHOWN, answerChips, around, canPeek, chipButton, isLong, range, shownText } from "./answers.js";
 import { button, clipped, h, s, titleOf, token } from "./dom.js";
+import { loopAbove, placeLoopNumber } from "./loops.js";
 import { chipStyle } from "./map_scale.js";
 import { percent, probability } from "./numbers.js";
 import { fitPaper } from "./paper.js";
@@ -14,6 +15,8 @@ const MOST_FAR = 3;
 const LEAST_ARC = { line: 28, lines: 8 }, MOST_ARC = { lines: 22 };
 // How far the number of an arc stands from its end.
 const BESIDE_ARC = 20;
+// How far beside a loop other arcs begin, at most.
+const BESIDE_LOOP = 16;
 // Sizes of the letters: the first at which the items fit on one line, or the last.
 const SIZES = [40, 34, 28, 23, 20];
 
@@ -149,18 +152,26 @@ function drawArcs({ box, arcs, view, chips, from }) {
   // A frame that isn't seen yet has no size; it is drawn when it has one.
   if (!area.width) return;
   arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
-  const joined = heaviest(weights, [...chips.keys()].filter((key) => key !== from && key !== "answer"));
-  const numbers = [], room = roomOfArcs(box, joined.map((key) => [at(start, area), at(chips.get(key), area)]));
+  const joined = heaviest(weights, [...chips.keys()].filter((key) => key !== "answer")), own = at(start, area);
+  const hasLoop = joined.includes(from), endsOf = (key) => apart(own, at(chips.get(key), area), hasLoop);
+  const numbers = [], room = roomOfArcs(box, joined.filter((key) => key !== from).map(endsOf));
+  const thick = (key) => 1.5 + 9 * weights[key];
+  const drawLine = (key, d) => arcs.append(s("path", { d, "data-key": key, "stroke-width": thick(key), "stroke-opacity": 0.45 + 0.4 * weights[key] }));
+  const numberOf = (key, spot) => s("text", { ...spot, "data-key": key }, percent(weights[key]));
   // The lightest first, so that the heaviest lie on top; numbers above all.
-  for (const key of joined.reverse()) {
-    const ends = [at(start, area), at(chips.get(key), area)];
+  for (const key of joined.filter((each) => each !== from).reverse()) {
+    const ends = endsOf(key);
     const path = from !== "answer" && isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends);
-    const weight = weights[key];
-    arcs.append(
-      s("path", { d: path.line, "data-key": key, "stroke-width": 1.5 + 9 * weight, "stroke-opacity": 0.45 + 0.4 * weight }));
-    if (chips.get(key).className !== "far") numbers.push(s("text", { x: path.x, y: path.y, "data-key": key }, percent(weight)));
+    drawLine(key, path.line);
+    if (chips.get(key).className !== "far") numbers.push(numberOf(key, { x: path.x, y: path.y }));
   }
+  if (hasLoop) drawLine(from, loopAbove(own, thick(from), box.classList.contains("lines")));
+  const loop = arcs.lastChild;
   arcs.append(...numbers);
+  if (!hasLoop) return;
+  const text = numberOf(from, {}), items = [...chips.values()].map((each) => boxIn(each, area));
+  arcs.append(text);
+  placeLoopNumber(text, loop, own, [...numbers.map((each) => each.getBBox()), ...items]);
 }
 
 // Of each item the weights that it gives, in one picture: without numbers, and as dark as they are large.
@@ -173,21 +184,32 @@ function drawAllArcs({ box, arcs, view, chips }) {
   for (const query of chips.keys()) {
     if (typeof query !== "number") continue;
     const weights = rowOf(view.layer, view.head, query);
-    for (const key of heaviest(weights, [...chips.keys()].filter((each) => each !== query && typeof each === "number"))) {
+    for (const key of heaviest(weights, [...chips.keys()].filter((each) => typeof each === "number"))) {
       found.push({ query, key, weight: weights[key] });
     }
   }
   const drawn = found.map((each) => ({ ...each, ends: [at(chips.get(each.query), area), at(chips.get(each.key), area)] }));
   const room = roomOfArcs(box, drawn.map(({ ends }) => ends));
   for (const { query, key, weight, ends } of drawn.sort((a, b) => a.weight - b.weight)) {
-    const path = isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends);
-    arcs.append(s("path", { d: path.line, "data-key": key, "data-query": query, "stroke-width": 1 + 5 * weight, "stroke-opacity": 0.1 + 0.6 * weight }));
+    const thick = 1 + 5 * weight, line = query === key ? loopAbove(ends[0], thick, box.classList.contains("lines"))
+      : (isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends)).line;
+    arcs.append(s("path", { d: line, "data-key": key, "data-query": query, "stroke-width": thick, "stroke-opacity": 0.1 + 0.6 * weight }));
   }
 }
 
 function at(element, area) {
-  const { left, right, top, bottom } = element.getBoundingClientRect();
-  return { x: (left + right) / 2 - area.left, top: top - area.top, bottom: bottom - area.top };
+  const { x, y, width, height } = boxIn(element, area);
+  return { x: x + width / 2, top: y, bottom: y + height, wide: width };
+}
+
+function boxIn(element, area) {
+  const { left, top, width, height } = element.getBoundingClientRect();
+  return { x: left - area.left, y: top - area.top, width, height };
+}
+
+// The ends of an arc, which begins beside the loop of an item that has one.
+function apart(start, end, hasLoop) {
+  return [hasLoop ? { ...start, x: start.x + Math.sign(end.x - start.x) * Math.min(BESIDE_LOOP, start.wide / 3) } : start, end];
 }
 
 // Whether both ends of an arc stand on one line.
