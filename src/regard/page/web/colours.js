@@ -15,11 +15,26 @@ export function swatch(kind) {
   return h("span", { class: kind, "aria-hidden": "true" });
 }
 
-/** The beginning of the legend of weights; `equal`: where the scale has a mark, what each would have of equal weights; 0: nowhere. */
+/**
+ * The beginning of the legend of weights, with the weight in the middle of the scale; `equal`: where the scale has a mark, what
+ * each would have of equal weights; 0: nowhere.
+ */
 export function scaleLegend(words, high, equal = 0) {
-  const scale = h("span", { class: "scale", "aria-hidden": "true" },
-    equal ? h("i", { class: "equal", style: { left: `${(100 * Math.sqrt(Math.min(1, equal / high))).toFixed(1)}%` } }) : null);
-  return [`${words.legend} 0% `, scale, ` ${percent(high)}`, equal ? ` · ${words.equalWeights({ share: percent(equal) })}` : ""];
+  const mark = equal ? shareOfColour(equal, high) : null;
+  const half = (name, from, holds) => h("span", { class: `scale ${name}`, "aria-hidden": "true" },
+    mark !== null && holds ? h("i", { class: "equal", style: { left: `${(200 * (mark - from)).toFixed(1)}%` } }) : null);
+  const scale = h("span", { class: "scaled" }, "0% ", half("lower", 0, mark <= 0.5), ` ${percent(weightOfColour(0.5, high))} `,
+    half("upper", 0.5, mark > 0.5), ` ${percent(high)}`);
+  return [`${words.legend} `, scale, equal ? ` · ${words.equalWeights({ share: percent(equal) })}` : ""];
+}
+
+// How much of the full colour a weight has: the square root, so that small ones can be told from 0; and the weight that has so much.
+function shareOfColour(weight, high) {
+  return Math.sqrt(clamp(weight / high, 0, 1));
+}
+
+function weightOfColour(share, high) {
+  return high * share ** 2;
 }
 
 /** A colour of the style sheet as three numbers. */
@@ -31,11 +46,11 @@ function rgb(text) {
   return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
 }
 
-/** The colour of a weight, whose square root is drawn so that small ones can be told from 0. */
+/** The colour of a weight. */
 export function colourOf(weight, high, scale) {
   if (weight === HIDDEN) return scale.masked;
   if (Number.isNaN(weight)) return scale.broken;
-  return between(scale, Math.sqrt(clamp(weight / high, 0, 1)));
+  return between(scale, shareOfColour(weight, high));
 }
 
 /** The scale of differences: that of weights, with an end for those below 0 and one for those above. */
@@ -61,7 +76,7 @@ export function paint(weights, high, scale) {
   for (let i = 0; i < weights.length; i++) {
     const weight = weights[i];
     found[i] = weight === HIDDEN ? masked : Number.isNaN(weight) ? broken
-      : table[Math.round(steps * Math.sqrt(clamp(weight / high, 0, 1)))];
+      : table[Math.round(steps * shareOfColour(weight, high))];
   }
   return new Uint8ClampedArray(found.buffer);
 }
