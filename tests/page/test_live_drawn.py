@@ -254,3 +254,32 @@ def test_names_above_the_columns_of_a_map_do_not_touch(live):
     spans = live(document(sound)).evaluate(NAMES)[:4]
     assert len(spans) == 4
     assert all(after[0] - before[1] >= 5 for before, after in pairwise(spans))
+
+
+@pytest.mark.parametrize("noun", ["atom", "node"])
+def test_a_frame_around_the_whole_drawing_shows_for_the_keyboard_only(live, noun):
+    edges = np.array([[0, 1], [1, 2]], np.int32).T
+    positions = np.array([[0, 0], [1.5, 0], [3, 0.5]], np.float32)
+    drawn = {
+        "atom": DrawnMolecule(positions, np.array([[0, 1, 1], [1, 2, 1]], np.int32), ("", "", "O")),
+        "node": DrawnGraph(edges, positions / 3),
+    }
+    page = live(document(record([-0.5, -0.3, 0.0], drawn[noun], noun)))
+    sheet = page.locator(".nodes")
+    outline = "(each) => [getComputedStyle(each).outlineStyle, getComputedStyle(each).outlineWidth]"
+    box = page.locator('circle.node[data-item="1"]').bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 4)
+    page.wait_for_function("location.hash.includes('key=2')")
+    assert sheet.evaluate("(each) => each === document.activeElement")
+    assert sheet.evaluate(outline)[0] == "none"
+    # What was chosen has a line of its own, up to the ring around it.
+    line, ring = page.evaluate("""() => ["circle.key", 'circle.ring[data-item="1"]'].map((each) => {
+      const found = document.querySelector(each), wide = parseFloat(getComputedStyle(found).strokeWidth) / 2;
+      return { wide: 2 * wide, inner: found.r.baseVal.value - wide, outer: found.r.baseVal.value + wide };
+    })""")
+    assert line["wide"] >= 2.5
+    assert line["outer"] <= ring["inner"] + 0.1
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert sheet.evaluate("(each) => each === document.activeElement")
+    assert sheet.evaluate(outline) == ["solid", "3px"]
