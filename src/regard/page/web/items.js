@@ -209,7 +209,7 @@ function boxIn(element, area) {
 
 // The ends of an arc, which begins beside the loop of an item that has one.
 function apart(start, end, hasLoop) {
-  return [hasLoop ? { ...start, x: start.x + Math.sign(end.x - start.x) * Math.min(BESIDE_LOOP, start.wide / 3) } : start, end];
+  return [hasLoop ? { ...start, x: start.x + (end.x < start.x ? -1 : 1) * Math.min(BESIDE_LOOP, start.wide / 3) } : start, end];
 }
 
 // Whether both ends of an arc stand on one line.
