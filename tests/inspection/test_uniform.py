@@ -151,12 +151,13 @@ def test_the_page_shows_equal_weights_pale_and_marks_them(live):
     page = live(document(recorded([1 / 9] * 9, effect=3)))
     assert "about equally (11% each)" in page.locator(".sentence").inner_text()
     legend = page.locator(".map-part .legend")
-    assert legend.inner_text().replace("\n", "") == "weight 0%  44% · equal weights: 11%"
+    assert legend.inner_text().replace("\n", "") == "weight 0%  11%  44% · equal weights: 11%"
     mark = legend.locator(".equal").evaluate(
         "(each) => (each.getBoundingClientRect().left - each.parentElement.getBoundingClientRect().left) / "
         "each.parentElement.clientWidth"
     )
-    assert mark == pytest.approx(0.5, abs=0.03)
+    # The end of the first half.
+    assert mark == pytest.approx(1, abs=0.03)
     bars = page.locator(".compared .bar.weight").evaluate_all(
         "(all) => all.map((each) => parseFloat(each.style.width))"
     )
