@@ -22,7 +22,7 @@ __all__ = ["FOLDER", "MOST_BYTES", "PICTURES", "Picture", "compressed", "launche
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures" / "page"
-MOST_BYTES = 120_000
+MOST_BYTES = 100_000
 MARGIN = 14
 
 SHORT = "I saw a saw ."
@@ -143,7 +143,7 @@ def compressed(shot: bytes, sentence: str) -> bytes:
     about = PngInfo()
     about.add_itxt("Description", sentence)
     image = Image.open(io.BytesIO(shot)).convert("RGB")
-    for colours in (256, 128, 64, 48):
+    for colours in (96, 64, 48, 32):
         written = io.BytesIO()
         image.quantize(colours, dither=Image.Dither.NONE).save(written, "PNG", optimize=True, pnginfo=about)
         if len(written.getvalue()) <= MOST_BYTES:
