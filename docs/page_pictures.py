@@ -149,15 +149,15 @@ def compressed(shot: bytes, sentence: str) -> bytes:
         drawn.save(written, "PNG", optimize=True, pnginfo=about)
         return written.getvalue()
 
-    # The colours of areas stay as they are, also an orange of which there is little; those between letters and paper take
-    # the nearest. A spectrogram has too many for that.
+    # The colours of areas stay as they are, also an orange of which there is little; those between letters and paper
+    # take the nearest. A spectrogram has too many for that.
     ranked = sorted(image.getcolors(image.width * image.height) or [], reverse=True)
     for colours in (192, 128, 96, 64):
         palette = Image.new("P", (1, 1))
         palette.putpalette([value for _, colour in ranked[:colours] for value in colour])  # pyright: ignore
         if len(found := png(image.quantize(palette=palette, dither=Image.Dither.NONE))) <= MOST_BYTES:
             return found
-    for colours in (96, 64, 48):
+    for colours in (64, 48, 32):
         if len(found := png(image.quantize(colours, dither=Image.Dither.NONE))) <= MOST_BYTES:
             return found
     raise SystemExit(f"docs: a picture takes more than {MOST_BYTES} bytes")
