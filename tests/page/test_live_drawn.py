@@ -60,7 +60,7 @@ def test_the_patches_that_mattered_are_ringed_the_wider_the_more(live):
     assert [rings[patch] for patch in (1, 3, 4, 5)] == [0, 0, 0, 0]
     key = page.locator(".ring-key")
     assert key.all_inner_texts() == [" hiding it lowers good"]
-    assert "the wider a ring, the larger the effect; effects below a tenth of the largest have none" in legend(page)
+    assert "the wider a ring, the larger the effect; small effects have none" in legend(page)
     assert key.locator(".ring").evaluate("(each) => getComputedStyle(each).borderTopColor") == "rgb(180, 80, 10)"
     page.evaluate("location.hash = '#lang=zh'")
     page.wait_for_function("document.querySelector('.drawn .legend').textContent.includes('圈')")
