@@ -173,19 +173,15 @@ def _where(record: Record, place: Place, layer: int | None, head: int | None) ->
     """Of which layer and head weights are, and whether they are averages over the queries: a message and its values."""
     count = len(record.layers)
     if place.query is None and record.pooling is not None and layer is None and head is None:
-        return (
-            ("wherePoolingAfter", {"count": count, "noun": _noun(record.noun, 2, "en")})
-            if count
-            else ("wherePooling", {})
-        )
+        return "wherePoolingAfter" if count else "wherePooling", {"count": count, "noun": _noun(record.noun, 2, "en")}
     number = count if layer is None else layer
     # A layer with one head has no average.
     if head is not None and record.layers[number - 1].heads > 1:
         name = "Head"
     else:
         name = "" if count == 1 else "Last" if number == count else "Layer"
-    message = ("onAverage" if place.query is None else "where") + name
-    return {"where": "whereIt"}.get(message, message), {"layer": number, "head": head or 1}
+    message = f"onAverage{name}" if place.query is None else f"where{name or 'It'}"
+    return message, {"layer": number, "head": head or 1}
 
 
 def chosen_place(outcomes: Outcomes, query: int | None) -> int:
