@@ -100,18 +100,23 @@ def call(way: str, name: str, length: int) -> Callable[[], Callable[[], Any]]:
 def bytes_sent(way: str, name: str, length: int) -> int:
     """How many bytes this rank sends in a forward pass."""
     mask, order = masks(length)[name], ORDER.get(name, "contiguous")
-    given, sent, post = own(length, order), [0], dist.batch_isend_irecv
+    given, sent, post, swap = own(length, order), [0], dist.batch_isend_irecv, dist.all_to_all_single
 
     def count(operations: list[Any]) -> Any:
         sent.extend(each.tensor.nbytes for each in operations if each.op is dist.isend)
         return post(operations)
 
-    dist.batch_isend_irecv = count
+    def count_all(received: Any, given: Any, received_counts: Any, counts: list[int], **more: Any) -> Any:
+        others = sum(each for rank, each in enumerate(counts) if rank != dist.get_rank())
+        sent.append(others * given.element_size())
+        return swap(received, given, received_counts, counts, **more)
+
+    dist.batch_isend_irecv, dist.all_to_all_single = count, count_all
     try:
         with torch.no_grad():
             distributed.attend(*given, mask=mask, exchange=way, order=order)
     finally:
-        dist.batch_isend_irecv = post
+        dist.batch_isend_irecv, dist.all_to_all_single = post, swap
     return sum(sent)
 
 
