@@ -337,8 +337,7 @@ def test_the_sentence_says_whose_weights_they_are(layers, options, item, whole):
     told = story_of(
         record_with(((VERB,), (STAYS,)), layers=(LAYER,) * layers, places=place, labels=(), pooling=pooling), **options
     )
-    after = f"{layers} layer{'s that mix' if layers > 1 else ' that mixes'} all words"
-    pooled = whole if options else f"In the pooling, after {after}, it"
+    pooled = whole if options else f"In the pooling, after {layers} layer{'s' if layers > 1 else ''} of attention, it"
     assert told.sentence.startswith(f"The answer is good (75%). {pooled} attended ")
 
 
@@ -352,7 +351,7 @@ def test_the_sentence_of_other_predictions():
     pooling = of_weights("pooling", torch.tensor([[[0.25, 0.75]]]), "softmax")
     told = story_of(record_with(((VERB,), (STAYS,)), places=whole, labels=(), pooling=pooling))
     assert told.sentence == (
-        "The answer is good (75%). In the pooling, after 1 layer that mixes all words, it attended most to "
+        "The answer is good (75%). In the pooling, after 1 layer of attention, it attended most to "
         '"saw" (75%), but hiding "a" changes the answer most: good (75%) becomes VERB (62%).'
     )
     number = (Place("the whole", None, "-1.5", None),)

@@ -27,8 +27,8 @@ def _numbers(*numbers, before=4.25):
     return [Outcome(f"{each:.3f}", None, each - before) for each in numbers]
 
 
-_IT = "In the pooling, after 1 layer that mixes all words, it"
-_TA = "在混合各项的 1 层之后的池化中，它"
+_IT = "In the pooling, after 1 layer of attention, it"
+_TA = "在 1 层注意力之后的池化中，它"
 TIED = {
     "two weights": (
         _record([0.398, 0.402, 0.1, 0.1], _to(0.625, 0.5, 0.625, 0.625)),

@@ -173,7 +173,7 @@ def _where(record: Record, place: Place, layer: int | None, head: int | None) ->
     """Of which layer and head weights are, and whether they are averages over the queries: a message and its values."""
     count = len(record.layers)
     if place.query is None and record.pooling is not None and layer is None and head is None:
-        return "wherePoolingAfter" if count else "wherePooling", {"count": count, "noun": _noun(record.noun, 2, "en")}
+        return "wherePoolingAfter" if count else "wherePooling", {"count": count}
     number = count if layer is None else layer
     # A layer with one head has no average.
     if head is not None and record.layers[number - 1].heads > 1:

@@ -30,9 +30,9 @@ function nameOfPlace({ data, place, names }) {
 }
 
 // Of which layer and head the weights are, and whether they are averages over the queries, as the subject of a sentence.
-function whereOf({ usesPooling, number, data, layer, head, pooled, state: { lang } }, words) {
+function whereOf({ usesPooling, number, data, layer, head, pooled }, words) {
   const count = data.layers.length;
-  if (usesPooling) return count ? words.wherePoolingAfter({ count, noun: nounOf(data.noun, lang, true) }) : words.wherePooling;
+  if (usesPooling) return count ? words.wherePoolingAfter({ count }) : words.wherePooling;
   const isHead = head !== null && layer.heads > 1;
   const name = isHead ? "Head" : count === 1 ? "" : number === count - 1 ? "Last" : "Layer";
   const found = words[pooled ? `onAverage${name}` : name ? `where${name}` : "whereIt"];
