@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
+from regard.tasks.pretrained.cased_embedding import merge_cased
 from regard.tasks.pretrained.tuning import Tuning, merge_adapters, prepare, rate_factors
 from regard.tasks.training.optimizer import multiplies_bfloat16
 
@@ -45,8 +46,9 @@ class TunedBase(nn.Module):
         return {f"{_HOLDER}{name}": factor for name, factor in rate_factors(self.network, self.tuning).items()}
 
     def finish(self) -> None:
-        """After training: merge the adapters, so that the tensors are those of the architecture."""
+        """After training: merge adapters and capitals, so that the tensors are those of the architecture."""
         merge_adapters(self.network)
+        merge_cased(self.network)
 
     def found(self, input_ids: Int64[Tensor, "text piece"], attention_mask: Int64[Tensor, "text piece"]) -> Any:
         """What the model gives for these pieces, as transformers calls it."""

@@ -8,11 +8,15 @@ from torch import nn
 
 from regard.errors import ArgumentError
 from regard.extras import require
+from regard.tasks.pretrained.cased_embedding import CasedEmbedding
 
 __all__ = ["TUNED", "Tuning", "merge_adapters", "prepare", "rate_factors"]
 
 TUNED = ("all", "layers", "adapters", "head")
 """What of a base can be trained."""
+
+_CASE_RATE = 10.0
+"""The learning rate of what is learned of capitals, which begins from zero, as a multiple of that of the last layer."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,10 @@ def prepare(model: Any, tuning: Tuning) -> None:
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(not _in_base(model, name))
         return
-    depths, top = _depths(model)
+    (depths, top), cases = _depths(model), _cases(model)
     for name, parameter in model.named_parameters():
-        parameter.requires_grad_(
-            depths[name] == top or (tuning.tuned == "layers" and depths[name] >= top - tuning.layers)
-        )
+        in_last = tuning.tuned == "layers" and depths[name] >= top - tuning.layers
+        parameter.requires_grad_(depths[name] == top or in_last or name in cases)
     if tuning.tuned == "adapters":
         peft = require("peft", extra="lora")
         # Those of the layers: what comes before and after them has the depth of none.
@@ -86,13 +89,12 @@ def merge_adapters(model: Any) -> None:
 def rate_factors(model: Any, tuning: Tuning) -> dict[str, float]:
     """The learning rate of each trained parameter, as a multiple of the recipe's, by its name."""
     trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    own = dict.fromkeys(_cases(model), _CASE_RATE)
     if _layers(model) is None:
-        return {name: 1.0 if _in_base(model, name) else tuning.head_rate for name in trained}
+        return {name: own.get(name, 1.0 if _in_base(model, name) else tuning.head_rate) for name in trained}
     depths, top = _depths(model)
-    return {
-        name: tuning.head_rate if depths[name] == top else tuning.layer_decay ** (top - 1 - depths[name])
-        for name in trained
-    }
+    rates = {depth: tuning.layer_decay ** (top - 1 - depth) for depth in range(top)} | {top: tuning.head_rate}
+    return {name: own.get(name, rates[depths[name]]) for name in trained}
 
 
 def _layers(model: Any) -> tuple[str, int] | None:
@@ -100,6 +102,11 @@ def _layers(model: Any) -> tuple[str, int] | None:
     count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
     found = [name for name, each in model.named_modules() if isinstance(each, nn.ModuleList) and len(each) == count]
     return None if not found or count is None else (found[0], count)
+
+
+def _cases(model: Any) -> list[str]:
+    """The names of what a base learns of capitals, which it had no vectors for."""
+    return [f"{name}.case" for name, each in model.named_modules() if isinstance(each, CasedEmbedding)]
 
 
 def _in_base(model: Any, name: str) -> bool:

@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import torch
 
 from regard.errors import ArgumentError
 from regard.inputs import Batch, PretrainedTokenizer
 from regard.inputs.saved import checked_names
+from regard.inputs.text.cased_vocabulary import CasedVocabulary
 from regard.page.numbers import counted
 from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.pretrained.tuning import TUNED, Tuning
@@ -55,12 +56,22 @@ class PretrainedEncoder:
         config: its configuration.
         tokenizer: its tokenizer.
         weights: the folder of its weights, before training; None for a model that was trained.
+        cased: the vocabulary with capitals that the tokenizer has and the weights don't, before training.
     """
 
     about: Mapping[str, str]
     config: Mapping[str, Any]
     tokenizer: PretrainedTokenizer
     weights: Path | None = None
+    cased: CasedVocabulary | None = None
+
+    def with_capitals(self) -> "PretrainedEncoder | None":
+        """This one with a `CasedVocabulary`; None if its tokenizer keeps capitals itself, or isn't one of WordPiece."""
+        found = CasedVocabulary.of(self.tokenizer, max(self.config.get("vocab_size", 0), self.tokenizer.size))
+        if found is None:
+            return None
+        config = {**self.config, "vocab_size": found.start + len(found.lower)}
+        return replace(self, config=config, tokenizer=found.tokenizer, cased=found)
 
     @property
     def vocabulary(self) -> frozenset[str]:
@@ -126,6 +137,8 @@ class Pretrained(WordSource):
         longest: how many pieces of a text are read; what follows is cut off. None: as many as the base reads, at most
             512. Sentences of words are never cut.
         cut: how a text is split for a tagger, a name in `CUTS`.
+        cased: whether a base that reads lower case alone learns capitals: its vocabulary then has each piece with a
+            first capital and in capitals, too. By default it does for a tagger.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
@@ -162,6 +175,7 @@ class Pretrained(WordSource):
     special_tokens: bool = boolean(False)
     longest: int | None = integer_or_none(1)
     cut: str = one_of("words", *CUTS)
+    cased: bool = boolean(False)
 
     @classmethod
     def suits(cls, source: Any) -> int:
@@ -169,6 +183,10 @@ class Pretrained(WordSource):
         return 1 if isinstance(source, str | list | tuple) else 0
 
     def check(self, recipe: Any) -> None:
+        if self.cased and self.tuned == "head":
+            raise ArgumentError(
+                "`input.cased` must be false where `input.tuned` is 'head': what capitals say would not be learned."
+            )
         own, field = recipe.architecture.of_source, recipe.task.architectures.field
         if recipe.optimizer != "adamw":
             raise ArgumentError(
@@ -190,10 +208,18 @@ class Pretrained(WordSource):
     def own_fields(self, pairs: Sequence[tuple[Any, Any]], task: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         from regard.tasks.sources.pretrained_defaults import pretrained_defaults
 
-        return pretrained_defaults(self._read(words=False).config, pairs, task, asked.get("tuned"))
+        own = pretrained_defaults(self._read(words=False).config, pairs, task, asked.get("tuned"))
+        if task == "tagger" and asked.get("tuned") != "head" and self._read(words=True, cased=True) is not None:
+            return {**own, "input": {**own.get("input", {}), "cased": True}}
+        return own
 
     def fit(self, sources: Iterable[str | Sequence[str]]) -> PretrainedEncoder:
-        return self._read(words=not isinstance(next(iter(sources), ""), str))
+        found = self._read(words=not isinstance(next(iter(sources), ""), str), cased=self.cased)
+        if found is None:
+            raise ArgumentError(
+                f"`input.cased` must be false for {self.base}: its tokenizer keeps capitals, or isn't one of WordPiece."
+            )
+        return found
 
     def encoder(self, saved: Any) -> PretrainedEncoder:
         return PretrainedEncoder.from_json(saved)
@@ -339,14 +365,20 @@ class Pretrained(WordSource):
     def _base(self, encoder: PretrainedEncoder, head: str, outputs: int) -> tuple[Any, list[int], list[int], int]:
         """The model with an output layer, the ids of the special tokens around each text, and that of padding."""
         from regard.tasks.pretrained.base import new_model
+        from regard.tasks.pretrained.cased_embedding import CasedEmbedding
 
-        model = new_model({**encoder.config, "pad_token_id": encoder.padding}, head, outputs, encoder.weights)
-        own, rows = encoder.tokenizer, model.get_input_embeddings().num_embeddings
-        if own.size > rows:
+        config, cased = {**encoder.config, "pad_token_id": encoder.padding}, encoder.cased
+        if cased is not None:
+            config["vocab_size"] = cased.start
+        model = new_model(config, head, outputs, encoder.weights)
+        own, table = encoder.tokenizer, model.get_input_embeddings()
+        if (size := own.size if cased is None else cased.start) > table.num_embeddings:
             raise ArgumentError(
-                f"`base` must have an embedding for each of the {own.size:,} ids of its tokenizer, but has {rows:,}. "
-                "Save the model and the tokenizer that belong together."
+                f"`base` must have an embedding for each of the {size:,} ids of its tokenizer, but has "
+                f"{table.num_embeddings:,}. Save the model and the tokenizer that belong together."
             )
+        if cased is not None:
+            model.set_input_embeddings(CasedEmbedding(table, cased))
         return model, own.prefix, own.suffix, encoder.padding
 
     def files(self, encoder: PretrainedEncoder, network: Any, target: Any) -> Mapping[str, bytes]:
@@ -361,12 +393,18 @@ class Pretrained(WordSource):
         problem = f"{problem}_classification" if problem else "regression"
         return {**found, "config.json": json.dumps(network.config(names, problem), indent=2).encode()}
 
-    def _read(self, *, words: bool) -> PretrainedEncoder:
+    @overload
+    def _read(self, *, words: bool) -> PretrainedEncoder: ...
+
+    @overload
+    def _read(self, *, words: bool, cased: bool) -> PretrainedEncoder | None: ...
+
+    def _read(self, *, words: bool, cased: bool = False) -> PretrainedEncoder | None:
         from regard.tasks.pretrained.base import base_folder
 
         folder = base_folder(self.base)
         files = sorted((path.name, (told := path.stat()).st_size, told.st_mtime_ns) for path in folder.iterdir())
-        return _read(folder, tuple(files), words=words)
+        return (_read_cased if cased else _read)(folder, tuple(files), words=words)
 
     def _tuning(self, encoder: PretrainedEncoder) -> Tuning | None:
         """What is trained; None for a model that was trained before."""
@@ -395,3 +433,8 @@ def _read(folder: Path, files: tuple[Any, ...], *, words: bool) -> PretrainedEnc
             f"max_position_embeddings {config.get('max_position_embeddings')}. Choose another base."
         )
     return found
+
+
+@lru_cache(2)
+def _read_cased(folder: Path, files: tuple[Any, ...], *, words: bool) -> PretrainedEncoder | None:
+    return _read(folder, files, words=words).with_capitals()
