@@ -500,3 +500,21 @@ def test_a_base_is_not_overwritten(base, tmp_path):
 def test_transformers_is_told_what_the_outputs_are(base, tmp_path, targets, problem):
     trained(base("bert"), "classifier", targets, epochs=1).save(tmp_path / "model")
     assert json.loads((tmp_path / "model/config.json").read_text())["problem_type"] == problem
+
+
+def test_a_batch_of_words_counts_their_pieces(base, monkeypatch):
+    shapes, own = {True: [], False: []}, PretrainedNetwork.pieces
+
+    def pieces(network, words):
+        found = own(network, words)
+        shapes[network.training].append(tuple(found.input_ids.shape))
+        return found
+
+    monkeypatch.setattr(PretrainedNetwork, "pieces", pieces)
+    # Words of 21 pieces, as addresses are, between two special tokens.
+    examples = [(["saw"], ["A"]), *[(["film" * 6], ["B"])] * 8]
+    recipe = recipe_of(base("bert"), "tagger", batch_items=60, epochs=1)
+    model = regard.train(examples, examples, recipe=recipe, progress="none")
+    shapes[False].clear()
+    model.tag([words for words, _ in examples], batch_items=60)
+    assert max(shapes[True]) == max(shapes[False]) == (2, 23)

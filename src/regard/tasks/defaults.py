@@ -12,7 +12,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.registry import TASKS
 from regard.tasks.sources import INPUTS, Pretrained, StaticVectors
 
-__all__ = ["candidate_recipes", "default_recipe", "inputs_of", "inputs_of_modality", "sized", "some_lengths", "task_of"]
+__all__ = ["candidate_recipes", "default_recipe", "inputs_of", "inputs_of_modality", "sized", "some_sizes", "task_of"]
 
 _SAMPLE = 64
 """The number of examples, evenly spread, whose sizes are measured."""
@@ -130,10 +130,10 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     if recipe.head == "fitted":
         # Nothing is left to be trained.
         return replace(recipe, epochs=1)
-    lengths = some_lengths(recipe, pairs)
-    items = max(1.0, len(pairs) * sum(lengths) / len(lengths))
+    sizes = some_sizes(recipe, pairs)
+    items = max(1.0, len(pairs) * sum(sizes) / len(sizes))
     task = TASKS[recipe.task.kind]
-    batch_items = int(min(recipe.batch_items, max(items / task.least_batches(recipe), 2 * max(lengths), 64)))
+    batch_items = int(min(recipe.batch_items, max(items / task.least_batches(recipe), 2 * max(sizes), 64)))
     updates_per_epoch = max(1.0, items / batch_items)
     epochs = max(recipe.epochs, int(min(task.most_epochs(recipe), recipe.input.updates / updates_per_epoch)))
     # On few dev examples the score stays constant for many epochs and then jumps; the last epochs are the best.
@@ -142,11 +142,11 @@ def sized(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> Recipe:
     return replace(recipe, batch_items=batch_items, epochs=epochs, patience=patience)
 
 
-def some_lengths(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> list[int]:
-    """The number of items of some sources, evenly spread."""
+def some_sizes(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> list[int]:
+    """What some sources, evenly spread, count for in a batch."""
     sources = [source for source, _ in spread(pairs, _SAMPLE)]
     encoder = recipe.input.fit(sources)
-    return [len(recipe.input.item(encoder, source)) for source in sources]
+    return [recipe.input.size(recipe.input.item(encoder, source)) for source in sources]
 
 
 def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:

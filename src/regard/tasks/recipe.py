@@ -95,7 +95,7 @@ class Recipe(Settings):
         optimizer: "adamw", or "muon": AdamW for vectors and tables, orthogonalised updates for matrices. Muon learns
             more from a batch, prefers larger batches, and its cost for each batch doesn't depend on the batch's size.
         epochs, batch_items, learning_rate, weight_decay, beta2, gradient_clip: of both; `beta2` is of AdamW alone. A
-            batch has at most `batch_items` items (words, ...), including padding.
+            batch has at most `batch_items` items (words, ...; of a base the pieces of words), including padding.
         warm_up: the fraction of training during which the learning rate rises; then it falls to zero by a half cosine
             or linearly, as `schedule` says ("cosine" or "linear").
         smoothing: label smoothing.

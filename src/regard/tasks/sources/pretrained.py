@@ -243,6 +243,10 @@ class Pretrained(WordSource):
             return pieces
         return [[piece] for piece in (*own.prefix, *chain(*pieces), *own.suffix)]
 
+    def size(self, item: Sequence[Sequence[int]]) -> int:
+        # A word may have dozens, as an address does: a batch of a thousand such words would need gigabytes.
+        return sum(map(len, item))
+
     def _read_pieces(self, encoder: PretrainedEncoder, text: str) -> list[int]:
         """The ids of the pieces of a text that are read."""
         most = self._most(encoder)

@@ -126,6 +126,10 @@ class Source(Settings):
         """
         raise NotImplementedError(f"{type(self).__name__} must encode sources")
 
+    def size(self, item: Any) -> int:
+        """What an encoded source counts for in a batch of `Recipe.batch_items`: the number of its vectors."""
+        return len(item)
+
     def training_item(self, encoder: Any, source: Any) -> Any:
         """Encode a source for training; `batch` may augment the result differently each time."""
         return self.item(encoder, source)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from regard.errors import ArgumentError, DivergedError
 from regard.page.numbers import counted
 from regard.progress import clock
-from regard.tasks.defaults import candidate_recipes, some_lengths
+from regard.tasks.defaults import candidate_recipes, some_sizes
 from regard.tasks.recipe import Recipe
 from regard.tasks.training.cross_validation import FOLDS, choose_epoch, needs_cross_validation
 from regard.tasks.training.objective import TrainingData
@@ -72,8 +72,8 @@ class Choices:
             recipe: the default recipe.
         """
         candidates, examples = candidate_recipes(recipe), self.checked.examples
-        lengths = some_lengths(recipe, examples) if len(candidates) > 1 else [0]
-        rounds = plan_rounds(recipe, len(candidates), len(examples), sum(lengths) / len(lengths))
+        sizes = some_sizes(recipe, examples) if len(candidates) > 1 else [0]
+        rounds = plan_rounds(recipe, len(candidates), len(examples), sum(sizes) / len(sizes))
         if not rounds:
             return recipe, None
         takes = clock(sum(each.seconds for each in rounds))

@@ -43,6 +43,8 @@ class Dataset:
         wanted: the targets of each source, one tensor per output; targets of items are along its first axis.
 
     Attributes:
+        lengths: the number of items of each source.
+        sizes: what each source counts for in a batch.
         offsets: as in `TrainingBatch`, for each source; None without a linear part that needs them.
     """
 
@@ -54,6 +56,7 @@ class Dataset:
         self._items = [items[index] for index in kept]
         self._wanted = [wanted[index] for index in kept]
         self.lengths = [len(item) for item in self._items]
+        self.sizes = [source.size(item) for item in self._items]
 
     @property
     def longest(self) -> int:

@@ -182,7 +182,7 @@ class TargetObjective(Objective):
         self.recipe, self.dataset, self.dev, self.answers = recipe, dataset, dev, answers
 
     def batches(self, epoch: int) -> Batches:
-        places = shuffled_batches(self.dataset.lengths, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
+        places = shuffled_batches(self.dataset.sizes, self.recipe.batch_items, seed=self.recipe.seed, epoch=epoch)
         return Batches(self.dataset.batch, places)
 
     def loss(self, batch: TrainingBatch) -> Loss:
@@ -216,7 +216,7 @@ class TargetObjective(Objective):
     def evaluate(self) -> DevScore:
         device = next(self.parameters()).device
         given, wanted = [], []
-        for places in batches_by_length(self.dev.lengths, 2 * self.recipe.batch_items):
+        for places in batches_by_length(self.dev.sizes, 2 * self.recipe.batch_items):
             batch = self.dev.batch(places)
             given.append(self.network(batch.sources.to(device)).cpu())
             wanted.append(batch.targets[0])
