@@ -47,12 +47,14 @@ class ItemDifference(NamedTuple):
             it has no partner.
         weights: its weight in each; None where it has none.
         hidden: the outcome in each if it is hidden; None where that wasn't measured.
+        masked: whether the mask hides it in each.
     """
 
     numbers: Pair
     names: Compared
     weights: tuple[float | None, float | None]
     hidden: tuple[Outcome | None, Outcome | None]
+    masked: tuple[bool, bool] = (False, False)
 
     @property
     def name(self) -> str:
@@ -227,7 +229,11 @@ def _items(
             else:
                 weights.append(told.weights[number])
                 hidden.append(told.hidden[number] if told.hidden else None)
-        yield ItemDifference(pair, texts, (weights[0], weights[1]), (hidden[0], hidden[1]))
+        one, other = (
+            number is not None and told is not None and told.is_masked(number)
+            for number, told in zip(pair, (own, its), strict=True)
+        )
+        yield ItemDifference(pair, texts, (weights[0], weights[1]), (hidden[0], hidden[1]), (one, other))
 
 
 def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[HeadDifference]:

@@ -159,7 +159,10 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     columns = [found.records[0].noun, "attended in A", "in B", *gap, *(["mattered in A", "in B"] if effects else [])]
     lines = []
     for each in (items[row] for row in rows):
-        attended = ["" if weight is None else percent(weight) for weight in each.weights]
+        attended = [
+            "" if weight is None else say("maskedItem") if masked else percent(weight)
+            for weight, masked in zip(each.weights, each.masked, strict=True)
+        ]
         difference = "no partner" if None in each.numbers else ""
         one, other = each.weights
         if one is not None and other is not None:

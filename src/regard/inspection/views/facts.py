@@ -16,8 +16,8 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.explain.rank_agreement import rank_agreement
 from regard.inspection.explain.summaries import pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
-from regard.inspection.record.record import Record
-from regard.inspection.views.allowed_keys import allowed_keys
+from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.views.allowed_keys import allowed_keys, masked_keys
 from regard.inspection.views.outcome_text import item_name, or_zero, quoted, signed_percent, size_text
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
@@ -66,6 +66,7 @@ class Facts(NamedTuple):
         attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
         is_effective: whether `weights` are effective weights of a state-space layer, by absolute value, as shares.
         allowed: over how many items equal weights would be spread; see `allowed_keys`.
+        masked: for each item, whether the mask hides it from the query; empty if the weights aren't those of one query.
         where: of which layer and head the weights are, as a message and its values, if the sentence says it.
         own: the item whose own prediction it is, from 0; None if it is none of those that are attended to.
     """
@@ -83,6 +84,7 @@ class Facts(NamedTuple):
     own: int | None = None
     is_effective: bool = False
     allowed: int = 0
+    masked: tuple[bool, ...] = ()
     where: tuple[str, Mapping[str, Any]] = ("whereIt", MappingProxyType({}))
 
     @property
@@ -94,6 +96,10 @@ class Facts(NamedTuple):
     def uniform(self) -> int:
         """Over how many items the weights are about equal, if they are weights; 0: over none."""
         return uniform_over(self.weights) if self.is_raw and not self.is_effective else 0
+
+    def is_masked(self, item: int) -> bool:
+        """Whether the mask hides an item, so that it has no weight."""
+        return bool(self.masked) and self.masked[item] and self.weights[item] == 0
 
     @property
     def is_raw(self) -> bool:
@@ -159,6 +165,7 @@ def story_of(
         own=own_item(record, place),
         is_effective=shown.is_effective and attribution in (None, "raw"),
         allowed=allowed_keys(shown, place.query),
+        masked=_masked(shown, place, head, attribution),
         where=_where(record, place, layer, head),
     )
     return facts._replace(sentence=sentence(record, facts))
@@ -167,6 +174,12 @@ def story_of(
 def effective_note(record: Record) -> str:
     """What the weights of state-space layers are, as sentences; "" if the record has none."""
     return say("effectiveMeans") if any(each.is_effective for each in record.layers) else ""
+
+
+def _masked(layer: LayerRecord, place: Place, head: int | None, attribution: str | None) -> tuple[bool, ...]:
+    """Which items the mask hides; rollout may reach them on a way through other layers."""
+    row = None if attribution == "rollout" else 0 if layer.shape[0] == 1 else place.query
+    return () if row is None else masked_keys(layer, None if head is None else head - 1, row)
 
 
 def _where(record: Record, place: Place, layer: int | None, head: int | None) -> tuple[str, Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from regard.page.visible import visible
 
 __all__ = [
     "change_text",
+    "is_unchanged",
     "item_name",
     "or_zero",
     "quoted",
@@ -50,6 +51,11 @@ def change_text(outcome: Outcome, kind: str, place: Place | None = None, languag
     """
     noise = say("asNoise", language) if outcome.above_noise is False else ""
     return f"{_told(outcome, kind, place, language)}{noise}"
+
+
+def is_unchanged(outcome: Outcome, kind: str, place: Place | None = None) -> bool:
+    """Whether a change is written as none, by `change_text` of the same."""
+    return outcome.change == 0 or _told(outcome, kind, place, "en") == say("unchanged")
 
 
 def _told(outcome: Outcome, kind: str, place: Place | None, language: str) -> str:

@@ -1,6 +1,6 @@
 """What a model says about an item, what it attended to there, and what mattered, in the order that teaches it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from regard.inspection.cases.case import Case
@@ -10,7 +10,14 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
-from regard.inspection.views.outcome_text import change_text, or_zero, signed_percent, size_text, without_text
+from regard.inspection.views.outcome_text import (
+    change_text,
+    is_unchanged,
+    or_zero,
+    signed_percent,
+    size_text,
+    without_text,
+)
 from regard.inspection.views.uniform import equal_share
 from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
@@ -139,10 +146,12 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
             found.append(ComparedItem(names[item], **_first(told, item)))
             continue
         outcome = told.hidden[item]
+        change = abs(outcome.change) if kind == "vectors" else outcome.change
         found.append(
             ComparedItem(
                 names[item],
-                second=abs(outcome.change) if kind == "vectors" else outcome.change,
+                # What is written as unchanged has no bar.
+                second=0.0 if is_unchanged(outcome, kind, told.place) else change,
                 written=change_text(outcome, kind, told.place),
                 note=without_text(outcome, kind, told.place),
                 **_first(told, item),
@@ -152,7 +161,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         told.title,
         tuple(found),
         noun=record.noun,
-        others=about_others(by_weight, by_effect, rows, kind),
+        others=about_others(by_weight, by_effect, rows, kind, told.is_masked),
         equal=equal_share([told.weights], told.allowed) if told.is_raw else 0.0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
@@ -209,27 +218,37 @@ def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int
     return sorted(found)
 
 
-def about_others(weights: Sequence[float], effects: Sequence[float], rows: Sequence[int], kind: Kind | None) -> str:
+def about_others(
+    weights: Sequence[float],
+    effects: Sequence[float],
+    rows: Sequence[int],
+    kind: Kind | None,
+    is_masked: Callable[[int], bool] = lambda item: False,
+) -> str:
     """What is said of the items without rows: how much weight and effect they have at most; "": there are none.
 
     Args:
         weights, effects, kind: as in `largest_in_turn`; None: the effects have no unit in common.
         rows: the items that have rows.
+        is_masked: whether the mask hides an item, by its number.
     """
     others = sorted({*range(len(weights))} - {*rows})
     if not others:
         return ""
     # What is less than 1 % is 1 % at most.
     weight = percent(max(weights[each] for each in others)).removeprefix("<")
+    masked = "Masked" if all(map(is_masked, others)) else ""
     if not effects or kind is None:
-        return say("others", count=len(others), weight=weight)
+        return say(f"others{masked}", count=len(others), weight=weight)
     effect = size_text(max(effects[each] for each in others), kind).removeprefix("<")
-    return say("othersHidden", count=len(others), weight=weight, effect=effect)
+    return say(f"others{masked}Hidden", count=len(others), weight=weight, effect=effect)
 
 
 def _first(told: Facts, item: int) -> dict[str, Any]:
-    """The weight of an item, as the length of its bar, and as text where it has a sign."""
+    """The weight of an item, as the length of its bar, and as text where it has a sign or the item is masked."""
     weight = told.weights[item]
+    if told.is_masked(item):
+        return {"first": weight, "first_written": say("maskedItem")}
     return {"first": abs(weight), "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
 
 

@@ -91,6 +91,11 @@ function effectOf(outcome, place, kind, words) {
   return outcome.label === place.label ? words.unchanged : changeText(outcome.change, kind);
 }
 
+/** Whether a change is written as none. */
+export function isUnchanged(outcome, place, kind) {
+  return outcome.change === 0 || effectOf(outcome, place, kind, { unchanged: "" }) === "";
+}
+
 /** Whether changes of a prediction are told as those of its label's probability. */
 export function isProbability({ score }, kind) {
   return kind === "labels" && score !== null;
