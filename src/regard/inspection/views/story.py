@@ -98,6 +98,8 @@ def stories(
 def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
     """The page of a story whose numbers are known."""
     heads = sum(each.heads for each in record.every_layer if not each.is_effective)
+    error = None if record.outcomes is None else record.outcomes.error
+    told = told.rounded(error)
     notes = ["" if record.outcomes is None else record.outcomes.note, effective_note(record)]
     blocks = [
         *_items(record, told),
@@ -106,7 +108,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         compared_items(record, told, top),
         *([Prose(say("hiding"))] if told.hidden else []),
         *_method(told),
-        *_head_table(told, top, heads),
+        *_head_table(told, top, heads, error),
         *_about_noise(told),
         *(Prose(note) for note in notes if note),
     ]
@@ -138,7 +140,8 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
     names = numbered(record.items)
     by_weight = [abs(or_zero(weight)) for weight in told.weights]
     by_effect = [abs(or_zero(outcome.change)) for outcome in told.hidden]
-    kind = "vectors" if record.outcomes is None else record.outcomes.kind
+    kind, error = ("vectors", None) if record.outcomes is None else (record.outcomes.kind, record.outcomes.error)
+    told = told.rounded(error)
     rows = largest_in_turn(by_weight, by_effect, top, kind)
     found = []
     for item in rows:
@@ -151,8 +154,8 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
             ComparedItem(
                 names[item],
                 # What is written as unchanged has no bar.
-                second=0.0 if is_unchanged(outcome, kind, told.place) else change,
-                written=change_text(outcome, kind, told.place),
+                second=0.0 if is_unchanged(outcome, kind, told.place, error) else change,
+                written=change_text(outcome, kind, told.place, error=error),
                 note=without_text(outcome, kind, told.place),
                 **_first(told, item),
             )
@@ -161,7 +164,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         told.title,
         tuple(found),
         noun=record.noun,
-        others=about_others(by_weight, by_effect, rows, kind, told.is_masked),
+        others=about_others(by_weight, by_effect, rows, kind, told.is_masked, error),
         equal=equal_share([told.weights], told.allowed) if told.is_raw else 0.0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
@@ -224,6 +227,7 @@ def about_others(
     rows: Sequence[int],
     kind: Kind | None,
     is_masked: Callable[[int], bool] = lambda item: False,
+    error: float | None = None,
 ) -> str:
     """What is said of the items without rows: how much weight and effect they have at most; "": there are none.
 
@@ -231,6 +235,7 @@ def about_others(
         weights, effects, kind: as in `largest_in_turn`; None: the effects have no unit in common.
         rows: the items that have rows.
         is_masked: whether the mask hides an item, by its number.
+        error: as in `change_text`.
     """
     others = sorted({*range(len(weights))} - {*rows})
     if not others:
@@ -240,7 +245,7 @@ def about_others(
     masked = "Masked" if all(map(is_masked, others)) else ""
     if not effects or kind is None:
         return say(f"others{masked}", count=len(others), weight=weight)
-    effect = size_text(max(effects[each] for each in others), kind).removeprefix("<")
+    effect = size_text(max(effects[each] for each in others), kind, error).removeprefix("<")
     return say(f"others{masked}Hidden", count=len(others), weight=weight, effect=effect)
 
 
@@ -263,7 +268,7 @@ def _method(told: Facts) -> Iterator[Block]:
     yield Prose(say("misleads", misleads=told.attribution.misleads))
 
 
-def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
+def _head_table(told: Facts, top: int, heads: int, error: float | None) -> Iterator[Block]:
     if not told.removed:
         if told.hidden and heads:
             yield Prose(say("headsNotMeasured", count=heads))
@@ -275,7 +280,7 @@ def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
         (
             each.name,
             each.pattern,
-            change_text(each.outcome, kind, told.place),
+            change_text(each.outcome, kind, told.place, error=error),
             without_text(each.outcome, kind, told.place),
         )
         for each in told.removed
@@ -289,7 +294,7 @@ def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
         least = abs(by_size[len(rows)].outcome.change)
         others = len(told.removed) - len(rows)
         message = "otherHeadsOfVector" if kind == "vectors" else "otherHeads"
-        yield Prose(say(message, count=others, size=size_text(least, kind)))
+        yield Prose(say(message, count=others, size=size_text(least, kind, error)))
 
 
 def _about_noise(told: Facts) -> Iterator[Block]:

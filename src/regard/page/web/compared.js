@@ -63,7 +63,7 @@ export function comparedView(root, choose, pairs = null) {
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
-        : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first.kind, words, !pairs && others.every((row) => isMasked(view, row))))] : []),
+        : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first, words, !pairs && others.every((row) => isMasked(view, row))))] : []),
       ...(!pairs && equalShare(view) ? [h("p", { class: "quiet" }, words.equalMark({ share: percent(equalShare(view)) }))] : []),
       h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects),
       ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
@@ -124,11 +124,11 @@ function gapOf(found, words) {
 }
 
 // How much weight and effect the items without rows have at most.
-function aboutOthers(weights, effects, kind, words, areMasked) {
+function aboutOthers(weights, effects, { kind, place }, words, areMasked) {
   // What is less than 1 % is 1 % at most.
   const most = (text) => text.replace(/^</, ""), count = weights.length, weight = most(percent(highestOf(weights, 0)));
   const said = areMasked ? [words.othersMasked, words.othersMaskedHidden] : [words.others, words.othersHidden];
-  return effects.length ? said[1]({ count, weight, effect: most(sizeText(highestOf(effects, 0), kind)) }) : said[0]({ count, weight });
+  return effects.length ? said[1]({ count, weight, effect: most(sizeText(highestOf(effects, 0), kind, place.decimals)) }) : said[0]({ count, weight });
 }
 
 // What is known of a row of which the page holds the largest weights.

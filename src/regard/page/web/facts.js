@@ -124,7 +124,7 @@ function openingOf(view, most) {
   // A number for the whole has the name of what it is.
   const subject = name === "the whole" ? wordsOf(lang).theAnswer : kind === "numbers" && place.query === null ? name : called;
   const { error } = view.data.outcomes, label = clipped(place.label, most);
-  const told = error === null ? label : [[wordsOf(lang).error({ label, error: sizeText(error, "numbers") }), "answer"]];
+  const told = error === null ? label : [[wordsOf(lang).error({ label, error: sizeText(error, "numbers", place.decimals) }), "answer"]];
   return messageParts(lang, "isLabel", { name: subject, label: told, sure });
 }
 
