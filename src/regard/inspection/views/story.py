@@ -8,6 +8,7 @@ from regard.inspection.explain.across_layers import ATTRIBUTIONS
 from regard.inspection.explain.outcomes import Kind, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
+from regard.inspection.views.attributed import meaning_of
 from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import (
@@ -261,9 +262,7 @@ def _method(told: Facts) -> Iterator[Block]:
     """Which method of attribution it is, what its numbers mean and where they mislead, if one was asked for."""
     if told.attribution is None:
         return
-    place, means = told.place, told.attribution.means
-    if told.attribution.name == "gradient-weighted":
-        means += say("ofNumber" if place.score is None else "ofProbability", label=place.label)
+    means = meaning_of(told.attribution, told.place)
     yield Prose(say("attribution", name=told.attribution.name, means=means))
     yield Prose(say("misleads", misleads=told.attribution.misleads))
 
