@@ -1,9 +1,27 @@
 """The error of a model stands beside the numbers that it predicts: in its record, in files and in the sentence."""
 
+import re
+from dataclasses import replace
+
 import pytest
+import torch
 
 import regard
-from regard.inspection import Outcome, Outcomes, Place, load_record, save_record, story_of
+from regard.cli.answering.showing import facts_as_json
+from regard.inspection import (
+    LayerRecord,
+    Outcome,
+    Outcomes,
+    Place,
+    Record,
+    answer_page,
+    comparison,
+    load_record,
+    save_record,
+    story,
+    story_of,
+)
+from regard.page import as_text
 
 PLACES = (Place("the whole", None, "-1.5", None),)
 
@@ -48,6 +66,29 @@ def test_without_a_test_it_is_that_of_dev_and_without_both_none():
     assert model.see("C", effects=False).outcomes.error == scores["dev"]["score"]
     model.about["scores"] = {}
     assert model.see("C", effects=False).outcomes.error is None
+
+
+def test_numbers_are_written_with_the_decimals_of_the_error():
+    hidden = tuple((Outcome(f"{-5.226 + change:#.4g}", None, change),) for change in (-0.0741, -0.0007))
+    layer = LayerRecord.of_weights("layer 1", torch.full((1, 2, 2), 0.5))
+    places = (Place("the whole", None, "-5.226", None),)
+    made = [Outcomes("numbers", "item", places, hidden, (hidden[:1],), error=each) for each in (0.8145, None)]
+    fine, coarse = (Record(("C1", "O2"), layers=(layer,), noun="atom", outcomes=each) for each in made)
+    text = as_text(story(fine))
+    numbers = re.findall(r"-?\d+\.\d\d+", text.partition("Checked")[0])
+    assert numbers == [
+        *("-5.23", "-5.23", "0.81", "-5.23", "-5.30"),
+        *("-0.07", "-5.30", "-5.23", "-0.07", "-5.30"),
+    ]
+    assert "unchanged" in text
+    assert "-5.226" in as_text(story(coarse))
+    assert facts_as_json(fine, story_of(fine))["answer"]["label"] == "-5.226"
+    assert as_text(answer_page(replace(fine, answer=-5.2264))).split() == ["answer", "-5.23"]
+    # A comparison has the decimals of each side.
+    both = as_text(comparison(fine, coarse))
+    assert "A gives -5.23, B gives -5.226" in both
+    assert "-0.07 -5.30" in both
+    assert "-0.074 -5.3" in both
 
 
 def test_of_labels_there_is_none():

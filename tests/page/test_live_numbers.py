@@ -1,6 +1,8 @@
 """What the live page prints is what Python computes, for each layer, head and place, and to the printed digit."""
 
+import dataclasses
 import math
+import random
 import re
 
 import pytest
@@ -12,8 +14,9 @@ from regard.inspection.explain.summaries import select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.views.facts import sentence
 from regard.inspection.views.outcome_text import change_text, said, without_text
+from regard.inspection.views.story import story
 from regard.page.modules import joined
-from regard.page.numbers import percent, percent_change, probability
+from regard.page.numbers import decimals_of, in_decimals, percent, percent_change, probability, rounded_text
 
 # The texts of each of some views.
 READ = """
@@ -143,3 +146,46 @@ def test_numbers_below_zero_have_one_minus_sign(live):
     text = live(document(Record(("C1", "C2"), layers=(layer,), noun="atom", outcomes=outcomes))).inner_text("main")
     assert {"−3.277", "−0.055", "−3.332", "−3.027"} <= set(re.findall(r"[-−]\d[.\d]*\d", text))
     assert not re.search(r"-\d", text)
+
+
+@pytest.mark.parametrize("error", [0.8145, 12.3, 0.0021, 0.0])
+def test_numbers_have_the_decimals_of_the_error_on_the_page_as_in_the_story(live, error):
+    record = RECORDS["a number"]()
+    changes, answer = (-0.0007, 0.1357, -2.5, 0.0, 31.25), -5.226
+    hidden = tuple((Outcome(f"{answer + change:#.4g}", None, change),) for change in changes)
+    place = Place("the whole", None, f"{answer:.4g}", None)
+    removed = (hidden[:2], hidden[:3])
+    found = Outcomes("numbers", "item", (place,), hidden, removed, error=error)
+    record = dataclasses.replace(record, outcomes=found)
+    page = live(document(record))
+    (read,) = page.evaluate(READ, ["#"])
+    told = story(record)
+    (block,) = (each for each in told.blocks if hasattr(each, "measured"))
+    assert [row[2:] for row in read["table"]] == [
+        [typographic(row.written), typographic(row.note)] for row in block.rows
+    ]
+    assert read["sentence"].replace("−", "-") == story_of(record).sentence
+    heads = [row for each in told.blocks if getattr(each, "columns", ())[:1] == ("head",) for row in each.rows]
+    assert [each[2] if each[2] != "unchanged" else in_decimals(0.0, decimals_of(error)) for each in heads] == [
+        read["heads"][f"head {layer} {head}"].replace("−", "-")
+        for layer, head in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2))
+    ]
+    written = {0.8145: "-5.23", 12.3: "-5", 0.0021: "-5.226", 0.0: "-5.226"}[error]
+    assert page.locator(".written .text").inner_text().replace("−", "-") == written
+    assert f"is {written} (RMSE" in read["sentence"].replace("−", "-")
+    # What is kept in the record, and in the JSON of it, has all digits.
+    assert story_of(record).place.label == "-5.226"
+
+
+def test_decimals_are_rounded_as_python_rounds_them(script):
+    random.seed(0)
+    values = [sign * number / 2**power for sign in (-1, 1) for number in range(40) for power in range(5)]
+    values += [round(random.gauss(0, 10**power), random.randint(0, 5)) for power in range(-4, 5) for _ in range(60)]
+    cases = [[value, decimals] for value in values for decimals in range(5)]
+    texts = ["-5.226", "1234", "1.235e+05", "1.5e-05", "nan", "inf", "", "0.5000", "-0.001000", "12.5", "2.5"]
+    labels = [[text, decimals] for text in texts for decimals in range(4)]
+    errors = [0.8145, 12.3, 345.0, 0.0998, 0.00951, 0.0, 1e-9, 99.6]
+    source = joined("numbers.js")
+    assert script(source, "x.map((each) => inDecimals(...each))", cases) == [in_decimals(*each) for each in cases]
+    assert script(source, "x.map((each) => roundedText(...each))", labels) == [rounded_text(*each) for each in labels]
+    assert script(source, "x.map(decimalsOf)", errors) == [*map(decimals_of, errors)]

@@ -1,10 +1,13 @@
 """Words and their arcs on paper: they stay together where lines break elsewhere than in the window."""
 
+import re
+
 import pytest
 
 from page.live_records import document, generated, labels
 from page.test_live_reading import LONG
 from regard.inspection import live_page
+from regard.page.modules import joined
 
 # What is printed is laid out without a script that could draw the arcs again: here in one go, for paper of a width, and
 # with letters that are a little wider, as they may be on paper. By how much the ends of the arcs miss the chips, and by
@@ -69,3 +72,37 @@ def test_printing_leaves_the_page_as_it_was(live):
     page.pdf(format="A4")
     assert page.evaluate("printed") == [880, 880]
     assert page.evaluate(WHERE) == before
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_the_page_is_built_when_it_is_loaded(context, tmp_path, kind):
+    """Who prints a page without looking at it does so when it is loaded, and not when it has been unpacked."""
+    path, page = tmp_path / "page.html", context().new_page()
+    path.write_text(PAGES[kind](), encoding="utf-8")
+    page.add_init_script("""addEventListener("load", () => {
+      window.atLoad = document.documentElement.classList.contains("ready");
+    })""")
+    page.goto(path.as_uri())
+    assert page.evaluate("atLoad") is True
+
+
+def test_what_fails_is_not_waited_for(script):
+    found = script(
+        joined("unloaded.js"),
+        "[await beforeLoaded(Promise.resolve(x)), await beforeLoaded(Promise.reject(x)).catch((each) => each + 1)]",
+        1,
+    )
+    assert found == [1, 2]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("one line", 2), ("several lines", 2), ("two records", 3)])
+def test_sheets_are_filled(live, kind, most):
+    """Parts of the page that stand beside each other in a window do so on paper, and need no sheets of their own."""
+    page = live(PAGES[kind](), width=1280)
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= most
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1046})
+    left = page.evaluate(
+        "[...document.querySelectorAll('.columns > section')].map((each) => each.getBoundingClientRect().left)"
+    )
+    assert len(set(map(round, left))) == (1 if kind == "two records" else 2)

@@ -64,7 +64,7 @@ def test_an_average_over_rows_is_taken_apart(live):
 def test_a_number_is_named_with_its_unit(live):
     record = load("solubility").see("CCO")
     page = live(document(record))
-    assert page.inner_text(".sentence").startswith("log solubility (mol/l) is 1.170 (RMSE of the model 0.81).")
+    assert page.inner_text(".sentence").startswith("log solubility (mol/l) is 1.17 (RMSE of the model 0.81).")
     assert "log solubility (mol/l)" in page.locator(".written").inner_text()
 
 

@@ -90,16 +90,16 @@ TIED = {
     ),
     "a number that changes by less than the error": (
         _record([0.6, 0.3, 0.1], _numbers(4.0, 4.25, 4.5), label="4.250", score=None, kind="numbers", error=0.5),
-        f'The answer is 4.250 (RMSE of the model 0.5). {_IT} attended most to "a" (60%), but hiding any single word '
-        'changes the answer by less than the error of the model, "a" most: 4.250 becomes 4.000.',
-        f"答案 是 4.250（模型的 RMSE 为 0.5）。{_TA}最注意 “a”（60%），但遮住任何一项，答案的变化都小于模型的误差，"
-        "影响最大的是 “a”：4.250 变成 4.000。",
+        f'The answer is 4.25 (RMSE of the model 0.50). {_IT} attended most to "a" (60%), but hiding any single word '
+        'changes the answer by less than the error of the model, "a" most: 4.25 becomes 4.00.',
+        f"答案 是 4.25（模型的 RMSE 为 0.50）。{_TA}最注意 “a”（60%），但遮住任何一项，答案的变化都小于模型的误差，"
+        "影响最大的是 “a”：4.25 变成 4.00。",
     ),
     "a number that changes by more than the error": (
         _record([0.6, 0.3, 0.1], _numbers(4.0, 3.0, 4.5), label="4.250", score=None, kind="numbers", error=0.5),
-        f'The answer is 4.250 (RMSE of the model 0.5). {_IT} attended most to "a" (60%), but hiding "b" changes the '
-        "answer most: 4.250 becomes 3.000.",
-        f"答案 是 4.250（模型的 RMSE 为 0.5）。{_TA}最注意 “a”（60%），但遮住 “b” 对答案影响最大：4.250 变成 3.000。",
+        f'The answer is 4.25 (RMSE of the model 0.50). {_IT} attended most to "a" (60%), but hiding "b" changes the '
+        "answer most: 4.25 becomes 3.00.",
+        f"答案 是 4.25（模型的 RMSE 为 0.50）。{_TA}最注意 “a”（60%），但遮住 “b” 对答案影响最大：4.25 变成 3.00。",
     ),
     "less than a point, but another answer": (
         _record([0.6, 0.3, 0.1], [*_to(0.495, 0.5, before=0.501), Outcome("bad", 0.503, -0.004)], score=0.501),

@@ -177,6 +177,7 @@ def _see(
     from regard.cli.output.console import output_console
     from regard.cli.output.html_page import HtmlPage
     from regard.inspection import save_record, story_of
+    from regard.inspection.views.attributed import attributed_of
     from regard.inspection.views.story import story_page
     from regard.page import Page, show
 
@@ -228,10 +229,10 @@ def _see(
             show(page if case is None else without_warnings(page, record), console, plain=options.plain)
     # Last, so that the terminal ends with the file's name.
     if page_file is not None:
-        # The live page draws weights; shares by another method are still.
-        page_file.add(page, heading=False, record=None if options.attribution is not None else record)
+        page_file.add(page, heading=False, record=record)
         title = f"{record.model}: what it attended to, and what mattered"
-        page_file.write(title, model, "en", **options.chosen)
+        others = None if method in (None, "raw") else attributed_of(record, method, **options.chosen, case=case)
+        page_file.write(title, model, "en", **options.chosen, attributed=others)
     if figure_file is not None:
         figure_file.add(record)
         figure_file.write(model, **options.chosen)

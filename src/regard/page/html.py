@@ -197,8 +197,8 @@ def _bar(value: float, high: float, kind: str = "", zero: float = 0.0) -> str:
     """A bar that begins at a share of its room, and goes to the left if the value is below 0."""
     share = min(max(value / high, -zero), 1.0 - zero) if math.isfinite(value) else 0.0
     left = f"margin-left:{100 * (zero + min(share, 0.0)):.2f}%;" if zero else ""
-    classes = f"bar{kind and ' ' + kind}"
-    return f'<span class="{classes}" aria-hidden="true" style="{left}width:{100 * abs(share):.2f}%"></span>'
+    classes, none = f"bar{kind and ' ' + kind}", "" if share else ";min-width:0"
+    return f'<span class="{classes}" aria-hidden="true" style="{left}width:{100 * abs(share):.2f}%{none}"></span>'
 
 
 def _heat_map(block: HeatMap) -> str:

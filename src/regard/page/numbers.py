@@ -1,10 +1,24 @@
 """Formatting fractions as percentages that are never rounded to 0% or 100%, and counts of things."""
 
 import math
+import re
 
 from regard.page.messages import say
 
-__all__ = ["counted", "four_digits", "in_points", "percent", "percent_change", "plural", "probability"]
+__all__ = [
+    "counted",
+    "decimals_of",
+    "four_digits",
+    "in_decimals",
+    "in_points",
+    "percent",
+    "percent_change",
+    "plural",
+    "probability",
+    "rounded_text",
+]
+
+_NUMBER = re.compile(r"[+-]?\d+(?:\.(\d+))?(?:e([+-]\d+))?")
 
 
 def counted(count: int, noun: str) -> str:
@@ -98,6 +112,43 @@ def four_digits(value: float) -> str:
         ('-1.900', '1234', '0.5000', '1.235e+05')
     """
     return f"{value:#.4g}".removesuffix(".")
+
+
+def decimals_of(error: float) -> int | None:
+    """How many decimals a number has whose error is known: those of the two significant digits of the error.
+
+    Returns:
+        The decimals; None of an error of 0, which doesn't say it.
+
+    Example:
+        >>> [decimals_of(error) for error in (0.8145, 12.3, 345.0, 0.0998, 0.0)]
+        [2, 0, 0, 2, None]
+    """
+    return max(0, 1 - int(f"{error:.1e}".partition("e")[2])) if error > 0 and math.isfinite(error) else None
+
+
+def in_decimals(value: float, decimals: int) -> str:
+    """A number with so many decimals; what rounds to 0 has no sign.
+
+    Example:
+        >>> in_decimals(-5.2264, 2), in_decimals(-0.001, 2)
+        ('-5.23', '0.00')
+    """
+    text = f"{value:.{decimals}f}"
+    return text if float(text) else text.removeprefix("-")
+
+
+def rounded_text(text: str, decimals: int) -> str:
+    """A number as text, with so many decimals if it has more; it keeps those that it has if they are fewer.
+
+    Example:
+        >>> rounded_text("-5.226", 2), rounded_text("1234", 2), rounded_text("1.235e+05", 0), rounded_text("nan", 2)
+        ('-5.23', '1234', '1.235e+05', 'nan')
+    """
+    found = _NUMBER.fullmatch(text)
+    if found is None or len(found[1] or "") - int(found[2] or 0) <= decimals:
+        return text
+    return in_decimals(float(text), decimals)
 
 
 def probability(value: float) -> str:

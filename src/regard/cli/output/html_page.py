@@ -12,6 +12,7 @@ from regard.page.html import GENERATOR_TAG
 
 if TYPE_CHECKING:
     from regard.inspection import Record
+    from regard.inspection.views.attributed import Attributed
     from regard.inspection.views.patched import Patched
 
 __all__ = ["HtmlPage"]
@@ -72,6 +73,7 @@ class HtmlPage:
         layer: int | None = None,
         head: int | None = None,
         query: int | None = None,
+        attributed: "Attributed | None" = None,
     ) -> None:
         """Write the file atomically, and print its name.
 
@@ -79,7 +81,7 @@ class HtmlPage:
             title: the title of the page.
             origin: where the sources come from.
             language: the language of the page's own words, as a BCP 47 tag.
-            layer, head, query: what is shown first, as `live_page` takes them.
+            layer, head, query, attributed: as `live_page` takes them.
         """
         which_sources = f", with the first {_MOST_SOURCES} sources of {origin}" if self.pages > _MOST_SOURCES else ""
         page = Page(title, tuple(self.blocks))
@@ -94,6 +96,7 @@ class HtmlPage:
             text = live_page(
                 records,
                 titles,
+                attributed=attributed,
                 still=page,
                 language=language,
                 layer=layer,

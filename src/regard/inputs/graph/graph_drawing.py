@@ -1,5 +1,6 @@
 """Where graphs and molecules are drawn: the positions of nodes and atoms, and what is written at atoms."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,11 @@ _LINES = {"SINGLE": 1, "DOUBLE": 2, "TRIPLE": 3}
 _LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # Their hydrogens are written first.
 _ACIDS = {"O", "S", "Se", "F", "Cl", "Br", "I"}
+# The length of a bond. Atoms without a bond that are closer than that share of it can't be told apart.
+_BOND = 1.5
+_CLOSE = 0.8 * _BOND
+# How far fragments are apart, and how many times as wide as high all of them are.
+_BETWEEN, _WIDE = 2 * _BOND, 2.0
 _HIGH = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 
 
@@ -93,15 +99,64 @@ def molecule_drawing(smiles: str) -> MoleculeDrawing:
     """
     read = read_smiles(smiles)
     require("rdkit.Chem", extra="molecule").Kekulize(read, clearAromaticFlags=True)
-    require("rdkit.Chem.rdDepictor", extra="molecule").Compute2DCoords(read)
-    # RDKit's second axis points up.
-    positions = read.GetConformer().GetPositions()[:, :2] * (1, -1)
+    fragments = [list(each) for each in require("rdkit.Chem", extra="molecule").GetMolFrags(read)]
     bonds = [
         (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), _LINES.get(bond.GetBondType().name, 0))
         for bond in read.GetBonds()
     ]
+    # RDKit's second axis points up.
+    positions = _apart(_laid_out(read, fragments), fragments) * (1, -1)
     symbols = tuple(_symbol(atom, positions) for atom in read.GetAtoms())
     return MoleculeDrawing(positions.astype(np.float32), np.array(bonds, np.int32).reshape(-1, 3), symbols)
+
+
+def _laid_out(read: Any, fragments: list[list[int]]) -> np.ndarray:
+    """The positions of the atoms, fragment by fragment: those of RDKit, or of CoordGen where they are farther apart."""
+    require("rdkit.Chem.rdDepictor", extra="molecule").Compute2DCoords(read)
+    positions = read.GetConformer().GetPositions()[:, :2]
+    near = np.eye(len(positions), dtype=bool)
+    ends = np.array([(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in read.GetBonds()], int).reshape(-1, 2)
+    near[ends[:, 0], ends[:, 1]] = near[ends[:, 1], ends[:, 0]] = True
+    others = None
+    for atoms in fragments:
+        if _closest(positions[atoms], near[np.ix_(atoms, atoms)]) >= _CLOSE:
+            continue
+        if others is None:
+            require("rdkit.Chem.rdCoordGen", extra="molecule").AddCoords(read)
+            others = read.GetConformer().GetPositions()[:, :2]
+            others *= _BOND / np.median(np.linalg.norm(others[ends[:, 0]] - others[ends[:, 1]], axis=1))
+        if _closest(others[atoms], near[np.ix_(atoms, atoms)]) > _closest(positions[atoms], near[np.ix_(atoms, atoms)]):
+            positions[atoms] = others[atoms]
+    return positions
+
+
+def _closest(positions: np.ndarray, near: np.ndarray) -> float:
+    """The distance of the two atoms without a bond that are closest to each other."""
+    distances = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
+    return float(distances[~near].min(initial=np.inf))
+
+
+def _apart(positions: np.ndarray, fragments: list[list[int]]) -> np.ndarray:
+    """The positions with the fragments beside each other in rows, in their order, of which none touches another."""
+    if len(fragments) < 2:
+        return positions
+    boxes = [(positions[atoms].min(axis=0), positions[atoms].max(axis=0)) for atoms in fragments]
+    sizes = [high - low + _BETWEEN for low, high in boxes]
+    widest = max(max(size[0] for size in sizes), (_WIDE * sum(math.prod(size) for size in sizes)) ** 0.5)
+    rows: list[list[int]] = [[]]
+    for number, size in enumerate(sizes):
+        if rows[-1] and sum(sizes[each][0] for each in rows[-1]) + size[0] > widest:
+            rows.append([])
+        rows[-1].append(number)
+    found, top = positions.copy(), 0.0
+    for row in rows:
+        height, left = max(sizes[each][1] for each in row), -sum(sizes[each][0] for each in row) / 2
+        for each in row:
+            middle = np.array([left + sizes[each][0] / 2, top - height / 2])
+            found[fragments[each]] += middle - (boxes[each][0] + boxes[each][1]) / 2
+            left += sizes[each][0]
+        top -= height
+    return found
 
 
 def _symbol(atom: Any, positions: np.ndarray) -> str:

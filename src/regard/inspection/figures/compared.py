@@ -63,18 +63,12 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
             ("attended", starts[0], 0.0, row.first / high, WEIGHT, firsts[number]),
             ("mattered", starts[1], bar * block.zero, _change(row) / full, EFFECT, seconds[number]),
         ):
-            width = max(0.6, bar * abs(share))
+            width = max(0.6, bar * abs(share)) if share else 0.0
             left = start + zero - (width if share < 0 else 0.0)
             if zero:
                 sheet.line([(start + zero, y - _ROW / 2), (start + zero, y + _ROW / 2)], colour=LINE, width=0.5)
-            sheet.box(
-                left,
-                y - _THICK / 2,
-                width,
-                _THICK,
-                fill=colour,
-                gid=f"{bars}-{number + 1}",
-            )
+            if width:
+                sheet.box(left, y - _THICK / 2, width, _THICK, fill=colour, gid=f"{bars}-{number + 1}")
             sheet.text(start + (bar if zero else width) + 4, y, text)
         if third:
             changed = kind == "labels" and told.hidden[item_of[row.label]].label != shown.place.label

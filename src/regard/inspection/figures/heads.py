@@ -80,12 +80,12 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
         kind = {"labels": "the probability", "numbers": "the number", "vectors": "the vector"}[outcomes.kind]
         of = f" of {place.label}" if outcomes.kind == "labels" and place.label else ""
         sheet.box(left, y + 7, 14, 1.8, fill=EFFECT)
-        note = f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}"
+        note = f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind, outcomes.error)}"
         sheet.paragraph(left + 18, y + 3, note, sheet.width - left - 18, colour=QUIET)
 
 
-def _size(change: float, kind: str) -> str:
-    return change_text(Outcome("", None, abs(change)), kind).removeprefix("+")
+def _size(change: float, kind: str, error: float | None) -> str:
+    return change_text(Outcome("", None, abs(change)), kind, error=error).removeprefix("+")
 
 
 def _title(words: bool, pooling: bool) -> str:
@@ -114,6 +114,6 @@ def _draw_name(sheet: Sheet, x: float, y: float, width: float, name: str, patter
 def _draw_outcome(sheet: Sheet, x: float, y: float, width: float, outcome: Outcome, shown: Shown) -> None:
     """Write the answer that is left, or how it changes."""
     kind = shown.outcomes.kind
-    text = said(outcome) if kind == "labels" else with_minus(change_text(outcome, kind))
+    text = said(outcome) if kind == "labels" else with_minus(change_text(outcome, kind, error=shown.outcomes.error))
     changed = kind == "labels" and outcome.label != shown.place.label
     sheet.text(x, y, sheet.clip(text, width, SMALL), SMALL, colour=EFFECT_INK if changed else INK)

@@ -13,6 +13,7 @@ from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.allowed_keys import allowed_keys
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import chosen_place, place_name
+from regard.inspection.views.outcome_text import rounded
 from regard.page.numbers import probability
 
 __all__ = ["Shown", "shown_of"]
@@ -67,7 +68,7 @@ class Shown:
     @property
     def answer(self) -> str:
         """What is predicted, with its probability and for what; "" for a vector."""
-        place = self.place
+        place = rounded(self.place, self.outcomes.error)
         if not place.label:
             return ""
         score = "" if place.score is None else f" {probability(place.score)}"

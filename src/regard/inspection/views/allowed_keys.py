@@ -1,9 +1,11 @@
-"""Over how many keys equal weights would be spread: those that a mask allows."""
+"""Which keys a mask allows to a query, and over how many of them equal weights would be spread."""
+
+import numpy as np
 
 from regard.inspection.record.record import LayerRecord
 from regard.inspection.views.layer_arrays import equal_weights, hidden_pairs
 
-__all__ = ["allowed_keys"]
+__all__ = ["allowed_keys", "masked_keys"]
 
 # Pairs that are looked at where a mask follows no rule.
 _MOST_PAIRS = 2**18
@@ -46,3 +48,40 @@ def allowed_keys(layer: LayerRecord, row: int | None) -> int:
     else:
         return keys
     return counts.pop() if len(counts) == 1 else 0
+
+
+def masked_keys(layer: LayerRecord, head: int | None, row: int) -> tuple[bool, ...]:
+    """Which keys the mask hides from a query: there the weight is 0 whatever the scores are.
+
+    Args:
+        layer: the layer.
+        head: the number of the head, from 0; None: the average of all heads, which all have to hide a key.
+        row: the number of the query, from 0.
+
+    Returns:
+        For each key whether it is hidden; none is if the mask isn't known.
+
+    Example:
+        >>> import regard, torch
+        >>> from regard.modules import MultiHeadAttention
+        >>> attention = MultiHeadAttention(4, heads=2).eval()
+        >>> with regard.watch(attention) as seen:
+        ...     _ = attention(torch.zeros(1, 3, 4), mask="causal")
+        >>> masked_keys(LayerRecord("layer 1", (seen[0],)), None, 1)
+        (False, False, True)
+    """
+    keys, hidden = layer.shape[1], hidden_pairs(layer)
+    if hidden is None:
+        if all(call.mask is None for call in layer.calls) or layer.heads * keys > _MOST_PAIRS:
+            return (False,) * keys
+        allowed = (equal_weights(layer).weights([row])[:, 0] > 0).numpy()
+    elif "start" in hidden:
+        number = np.arange(keys)
+        allowed = ((number >= hidden["start"][row]) & (number < hidden["stop"][row]))[None]
+    elif "pair" in hidden:
+        allowed = hidden["pair"][:, row] > 0
+    else:
+        return (False,) * keys
+    # One table may stand for all heads.
+    own = allowed if head is None or len(allowed) == 1 else allowed[[head]]
+    return tuple(np.logical_not(own.any(0)).tolist())

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from regard.inspection.record.record import Record
 from regard.page import Block, Page, Prose, Table
-from regard.page.numbers import probability
+from regard.page.numbers import decimals_of, in_decimals, probability
 
 __all__ = ["answer_page"]
 
@@ -43,4 +43,6 @@ def _blocks(record: Record) -> Iterator[Block]:
         case (label, chance):
             yield Table(("answer", "sure"), ((label, probability(chance)),), ("left", "right"))
         case number:
-            yield Table(("answer",), ((f"{number:.4f}",),))
+            error = None if record.outcomes is None else record.outcomes.error
+            decimals = None if error is None else decimals_of(error)
+            yield Table(("answer",), ((in_decimals(number, 4 if decimals is None else decimals),),))

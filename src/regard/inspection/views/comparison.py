@@ -13,7 +13,7 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
-from regard.inspection.views.outcome_text import change_text, quoted
+from regard.inspection.views.outcome_text import change_text, quoted, rounded
 from regard.inspection.views.removed_heads import head_names
 from regard.page.messages import say
 from regard.page.numbers import counted, percent, plural, probability
@@ -47,12 +47,14 @@ class ItemDifference(NamedTuple):
             it has no partner.
         weights: its weight in each; None where it has none.
         hidden: the outcome in each if it is hidden; None where that wasn't measured.
+        masked: whether the mask hides it in each.
     """
 
     numbers: Pair
     names: Compared
     weights: tuple[float | None, float | None]
     hidden: tuple[Outcome | None, Outcome | None]
+    masked: tuple[bool, bool] = (False, False)
 
     @property
     def name(self) -> str:
@@ -227,7 +229,11 @@ def _items(
             else:
                 weights.append(told.weights[number])
                 hidden.append(told.hidden[number] if told.hidden else None)
-        yield ItemDifference(pair, texts, (weights[0], weights[1]), (hidden[0], hidden[1]))
+        one, other = (
+            number is not None and told is not None and told.is_masked(number)
+            for number, told in zip(pair, (own, its), strict=True)
+        )
+        yield ItemDifference(pair, texts, (weights[0], weights[1]), (hidden[0], hidden[1]), (one, other))
 
 
 def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[HeadDifference]:
@@ -271,7 +277,8 @@ def difference_sentence(
     kinds = {each.kind for each in outcomes}
     own = own_item(records[0], found[0])
     hidden = [item for item in both if None not in item.hidden and (own is None or item.numbers[0] != own)]
-    effects = "" if len(kinds) > 1 else _effects_sentence(hidden, outcomes[0].kind, found, language)
+    errors = outcomes[0].error, outcomes[1].error
+    effects = "" if len(kinds) > 1 else _effects_sentence(hidden, outcomes[0].kind, found, errors, language)
     return _answers_sentence(records, found, language) + _weights_sentence(both, language) + effects
 
 
@@ -286,7 +293,8 @@ def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place
         name = " / ".join(quoted(each, language) for each in dict.fromkeys(names))
         about = say("aboutNext" if outcomes[0].form == "next" else "aboutItem", language, name=name)
     labels, scores = [], []
-    for place, each in zip(places, outcomes, strict=True):
+    for raw, each in zip(places, outcomes, strict=True):
+        place = rounded(raw, each.error)
         label = visible(place.label) if each.form == "item" else quoted(place.label, language)
         labels.append(say("aVector", language) if each.kind == "vectors" else label)
         scores.append("" if each.kind == "vectors" or place.score is None else probability(place.score))
@@ -316,18 +324,24 @@ def _weights_sentence(items: Sequence[ItemDifference], language: str) -> str:
     return say(message, language, item=_quoted_names(item, language), one=one, other=other)
 
 
-def _effects_sentence(items: Sequence[ItemDifference], kind: str, places: tuple[Place, Place], language: str) -> str:
+def _effects_sentence(
+    items: Sequence[ItemDifference],
+    kind: str,
+    places: tuple[Place, Place],
+    errors: tuple[float | None, float | None],
+    language: str,
+) -> str:
     """Which item differs most in what hiding it changes; "" if none does, or if that wasn't measured."""
     changes = [[outcome.change for outcome in item.hidden if outcome is not None] for item in items]
     gaps = [(abs(b - a), item) for (a, b), item in zip(changes, items, strict=True) if math.isfinite(b - a)]
     gap, item = max(gaps, key=lambda each: each[0], default=(0.0, None))
     if item is None or gap == 0 or not is_noticed(gap, kind):
         return ""
-    hidden = zip(item.hidden, places, strict=True)
+    hidden = zip(item.hidden, places, errors, strict=True)
     changes_to = say("changesTo", language)
     one, other = (
-        change_text(outcome, kind, place, language).replace(" -> ", changes_to)
-        for outcome, place in hidden
+        change_text(outcome, kind, place, language, error).replace(" -> ", changes_to)
+        for outcome, place, error in hidden
         if outcome is not None
     )
     message = "effectDiffersLittle" if kind != "numbers" and gap < LITTLE_CHANGE else "effectDiffers"

@@ -16,7 +16,7 @@ from regard.inspection.views.comparison import (
     names_of,
 )
 from regard.inspection.views.item_labels import items_around
-from regard.inspection.views.outcome_text import change_text, or_zero, said
+from regard.inspection.views.outcome_text import change_text, or_zero, rounded, said
 from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import MOST_ROWS, about_others, largest_in_turn, warnings_of
 from regard.page import Block, Items, Page, Prose, Table
@@ -149,6 +149,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
         None if number is None or each.outcomes is None else each.outcomes.places[number]
         for each, number in zip(found.records, found.places, strict=True)
     ]
+    errors = [None if each.outcomes is None else each.outcomes.error for each in found.records]
     # Where nothing is known of an item, since the other record has no partner of the prediction, it has no row.
     items = [each for each in found.items if each.weights != (None, None)]
     effects = any(outcome is not None for each in items for outcome in each.hidden)
@@ -159,27 +160,31 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     columns = [found.records[0].noun, "attended in A", "in B", *gap, *(["mattered in A", "in B"] if effects else [])]
     lines = []
     for each in (items[row] for row in rows):
-        attended = ["" if weight is None else percent(weight) for weight in each.weights]
+        attended = [
+            "" if weight is None else say("maskedItem") if masked else percent(weight)
+            for weight, masked in zip(each.weights, each.masked, strict=True)
+        ]
         difference = "no partner" if None in each.numbers else ""
         one, other = each.weights
         if one is not None and other is not None:
             difference = in_points(percent_change(one, other))
         told = [
-            "" if outcome is None or place is None else _effect(outcome, kind, place)
-            for outcome, kind, place in zip(each.hidden, kinds, places, strict=True)
+            "" if outcome is None or place is None else _effect(outcome, kind, place, error)
+            for outcome, kind, place, error in zip(each.hidden, kinds, places, errors, strict=True)
         ]
         lines.append((each.name, *attended, *([difference] if gap else []), *(told if effects else [])))
     yield _numbers(columns, lines)
-    if others := about_others(weights, changes, rows, kinds[0] if kinds[0] == kinds[1] else None):
+    if others := about_others(weights, changes, rows, kinds[0] if kinds[0] == kinds[1] else None, error=errors[0]):
         yield Prose(others)
     if effects:
         yield Prose(say("hiding"))
 
 
-def _effect(outcome: Outcome, kind: str, place: Place) -> str:
+def _effect(outcome: Outcome, kind: str, place: Place, error: float | None) -> str:
     """A change, and what is predicted after it where that is another label."""
     changed = kind == "numbers" or outcome.label != place.label
-    return f"{change_text(outcome, kind, place)} {said(outcome) if changed else ''}".rstrip()
+    after = said(rounded(outcome, error)) if changed else ""
+    return f"{change_text(outcome, kind, place, error=error)} {after}".rstrip()
 
 
 def _size(item: ItemDifference) -> float:

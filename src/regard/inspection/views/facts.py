@@ -16,9 +16,10 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.explain.rank_agreement import rank_agreement
 from regard.inspection.explain.summaries import pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
-from regard.inspection.record.record import Record
-from regard.inspection.views.allowed_keys import allowed_keys
-from regard.inspection.views.outcome_text import item_name, or_zero, quoted, signed_percent, size_text
+from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.views.allowed_keys import allowed_keys, masked_keys
+from regard.inspection.views.change_words import change_words
+from regard.inspection.views.outcome_text import item_name, or_zero, quoted, rounded, signed_percent, size_text
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
 from regard.inspection.views.uniform import uniform_over
@@ -66,6 +67,7 @@ class Facts(NamedTuple):
         attribution: the method that `weights` are of, if one was asked for; None: they are the weights as they are.
         is_effective: whether `weights` are effective weights of a state-space layer, by absolute value, as shares.
         allowed: over how many items equal weights would be spread; see `allowed_keys`.
+        masked: for each item, whether the mask hides it from the query; empty if the weights aren't those of one query.
         where: of which layer and head the weights are, as a message and its values, if the sentence says it.
         own: the item whose own prediction it is, from 0; None if it is none of those that are attended to.
     """
@@ -83,6 +85,7 @@ class Facts(NamedTuple):
     own: int | None = None
     is_effective: bool = False
     allowed: int = 0
+    masked: tuple[bool, ...] = ()
     where: tuple[str, Mapping[str, Any]] = ("whereIt", MappingProxyType({}))
 
     @property
@@ -95,10 +98,20 @@ class Facts(NamedTuple):
         """Over how many items the weights are about equal, if they are weights; 0: over none."""
         return uniform_over(self.weights) if self.is_raw and not self.is_effective else 0
 
+    def is_masked(self, item: int) -> bool:
+        """Whether the mask hides an item, so that it has no weight."""
+        return bool(self.masked) and self.masked[item] and self.weights[item] == 0
+
     @property
     def is_raw(self) -> bool:
         """Whether `weights` are the weights themselves."""
         return self.attribution is None or self.attribution.name == "raw"
+
+    def rounded(self, error: float | None) -> "Facts":
+        """The same with the numbers as they are written beside the error of the model."""
+        hidden = tuple(rounded(each, error) for each in self.hidden)
+        removed = tuple(each._replace(outcome=rounded(each.outcome, error)) for each in self.removed)
+        return self._replace(place=rounded(self.place, error), hidden=hidden, removed=removed)
 
     @property
     def others(self) -> list[int]:
@@ -159,6 +172,7 @@ def story_of(
         own=own_item(record, place),
         is_effective=shown.is_effective and attribution in (None, "raw"),
         allowed=allowed_keys(shown, place.query),
+        masked=_masked(shown, place, head, attribution),
         where=_where(record, place, layer, head),
     )
     return facts._replace(sentence=sentence(record, facts))
@@ -167,6 +181,12 @@ def story_of(
 def effective_note(record: Record) -> str:
     """What the weights of state-space layers are, as sentences; "" if the record has none."""
     return say("effectiveMeans") if any(each.is_effective for each in record.layers) else ""
+
+
+def _masked(layer: LayerRecord, place: Place, head: int | None, attribution: str | None) -> tuple[bool, ...]:
+    """Which items the mask hides; rollout may reach them on a way through other layers."""
+    row = None if attribution == "rollout" else 0 if layer.shape[0] == 1 else place.query
+    return () if row is None else masked_keys(layer, None if head is None else head - 1, row)
 
 
 def _where(record: Record, place: Place, layer: int | None, head: int | None) -> tuple[str, Mapping[str, Any]]:
@@ -235,6 +255,7 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
         language: "en" or "zh".
     """
     names, kind = _item_names(record, language), _outcomes(record).kind
+    facts = facts.rounded(_outcomes(record).error)
     mattered = facts.mattered
     attended = _most_attended(facts)
     start = _opening(record, facts.place, language) + _attended(record, names, attended, facts, language)
@@ -253,7 +274,7 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
         mattered = max(others, key=lambda item: abs(or_zero(facts.hidden[item].change)))
     little = _little(_outcomes(record), facts.place, facts.hidden[mattered])
     words = _outcomes(record).form != "item"
-    changes = {item: _change(facts.place, facts.hidden[item], kind, words, language) for item in facts.others}
+    changes = {item: change_words(facts.place, facts.hidden[item], kind, words, language) for item in facts.others}
     most = [item for item, change in changes.items() if change == changes[mattered]]
     called = [say("it", language) if attended == [item] and not little else names[item] for item in most]
     item = listed(called, "lastOr", language)
@@ -328,7 +349,7 @@ def _opening(record: Record, place: Place, language: str) -> str:
                 subject = visible(name)
             label, error = visible(place.label), _outcomes(record).error
             if error is not None:
-                label = say("error", language, label=label, error=size_text(error, "numbers"))
+                label = say("error", language, label=label, error=size_text(error, "numbers", error))
             return say("isLabel", language, name=subject, label=label, sure=sure)
 
 
@@ -356,29 +377,6 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
     method = f"{attribution.name} attention" if attribution.name.endswith("weighted") else attribution.name
     message = "loweredMost" if weight < 0 else "tookMost"
     return say(message, language, method=method, item=item, share=share)
-
-
-def _change(place: Place, outcome: Outcome, kind: str, words: bool, language: str) -> str:
-    if kind == "vectors":
-        return say("vectorChanges", language, size=size_text(outcome.change, kind))
-    before, after = (_sure(each, words, language) for each in (place, outcome))
-    if kind == "numbers" or outcome.label != place.label:
-        return say("becomes", language, before=before, after=after)
-    scores = place.score or 0.0, outcome.score or 0.0
-    shares = {"from": probability(scores[0]), "to": probability(scores[1])}
-    message = "falls" if scores[1] < scores[0] else "rises"
-    return say(message, language, label=_label(place, words, language), before=before, after=after, **shares)
-
-
-def _label(prediction: Place | Outcome, words: bool, language: str) -> str:
-    """A label, in quotation marks if labels are words of a text, which would read as part of the sentence."""
-    return quoted(prediction.label, language) if words else visible(prediction.label)
-
-
-def _sure(prediction: Place | Outcome, words: bool, language: str) -> str:
-    """A prediction with its probability in brackets: a label may be a number itself."""
-    label, score = _label(prediction, words, language), prediction.score
-    return label if score is None else label + say("sure", language, share=probability(score))
 
 
 def _outcomes(record: Record) -> Outcomes:

@@ -22,6 +22,7 @@ from regard.inspection.views.layer_arrays import (
     hidden_pairs,
     mean_rows,
     overview,
+    pairs_of_page,
     top_rows,
     vectors,
     weights_table,
@@ -83,7 +84,8 @@ def kept_weights(
     for each in layers:
         if each.mask is None:
             each.kept["allowed"] = allowed_keys(each.record, None)
-        each.kept["mask"] = {} if each.mask is None else {name: arrays.add(value) for name, value in each.mask.items()}
+        mask = pairs_of_page(each.record, each.mask)
+        each.kept["mask"] = {name: arrays.add(value) for name, value in mask.items()}
     # The first block has what the page shows first.
     for each in sorted(layers, key=lambda each: each is not layers[shown]):
         if max(each.record.shape) > _OVERVIEW_FROM:

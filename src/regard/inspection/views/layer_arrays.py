@@ -9,6 +9,7 @@
 The vectors are compared with the record's own weights before they are used, since they are rounded.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ __all__ = [
     "joined_cells",
     "mean_rows",
     "overview",
+    "pairs_of_page",
     "top_rows",
     "vectors",
     "weights_table",
@@ -172,6 +174,20 @@ def hidden_pairs(layer: LayerRecord) -> dict[str, np.ndarray] | None:
         allowed = (equal_weights(layer).weights()[:, :queries, :keys] > 0).byte().cpu().numpy()
     # One table may stand for all heads.
     return {"pair": allowed[:1] if (allowed == allowed[:1]).all() else allowed}
+
+
+def pairs_of_page(layer: LayerRecord, known: dict[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+    """Which keys a page tells to be masked: as `hidden_pairs`, and where several calls or queries are one, as a table.
+
+    Args:
+        known: the `hidden_pairs` of the layer.
+    """
+    if known is not None:
+        return known
+    is_small = layer.heads * math.prod(layer.shape) <= _MOST_PAIRS
+    if not is_small or all(call.mask is None for call in layer.calls):
+        return {}
+    return {"pair": (equal_weights(layer).weights() > 0).byte().cpu().numpy()}
 
 
 def equal_weights(layer: LayerRecord) -> LayerRecord:

@@ -6,6 +6,7 @@ from pathlib import Path
 from regard.errors import ArgumentError
 from regard.files import write_text
 from regard.inspection.record.record import Record
+from regard.inspection.views.attributed import Attributed
 from regard.inspection.views.page_data import Chosen, page_data
 from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import stories
@@ -20,6 +21,7 @@ def live_page(
     *,
     against: Record | None = None,
     patched: Patched | None = None,
+    attributed: Attributed | None = None,
     still: Page | None = None,
     language: str = "en",
     layer: int | None = None,
@@ -35,6 +37,7 @@ def live_page(
         against: a record to compare with the one in `records`, such as that of another model, of another input, or of
             the same model after training; both are shown at a time, with what differs. `titles` then are two.
         patched: with `against`, what patches from the first record's input into that of the other do.
+        attributed: what a method of attribution gives for the predictions of the only record; see `attributed_of`.
         still: the title, and what can be read without a script; by default the stories of the records.
         language: the language that the page begins in, "en" or "zh-Hans".
         layer, head, query: what is shown first, from 1, as in `story_of`.
@@ -42,7 +45,7 @@ def live_page(
 
     Raises:
         ArgumentError: there is no record, or one without attention; or `titles` are not as many; or `against` is given
-            with several records.
+            with several records, or `attributed` with several or with `against`.
 
     Example:
         >>> import torch
@@ -53,6 +56,8 @@ def live_page(
         (True, False, True)
     """
     records = [records] if isinstance(records, Record) else list(records)
+    if attributed is not None and (len(records) != 1 or against is not None):
+        raise ArgumentError("`attributed` must be left out for several records: it is of one.")
     if not records or any(not each.layers and each.pooling is None for each in records):
         raise ArgumentError("`records` must hold records with attention, one or more, but holds none, or one without.")
     if against is not None:
@@ -72,6 +77,7 @@ def live_page(
     if still is None:
         still = stories(records, titles, layer, head, query)
     data, arrays = page_data(records, titles, Chosen(layer, head, query), progress=progress)
+    data |= {} if attributed is None else {"attributed": attributed.data()}
     return as_live_html(still, data, arrays, language=language)
 
 

@@ -2,23 +2,27 @@
 
 import math
 import re
+from typing import TypeVar
 
 from regard.inspection.explain.outcomes import Outcome, Place
 from regard.page.messages import say
-from regard.page.numbers import in_points, percent, probability
+from regard.page.numbers import decimals_of, in_decimals, in_points, percent, probability, rounded_text
 from regard.page.visible import visible
 
 __all__ = [
     "change_text",
+    "is_unchanged",
     "item_name",
     "or_zero",
     "quoted",
+    "rounded",
     "said",
     "signed_percent",
     "size_text",
     "without_text",
 ]
 
+Prediction = TypeVar("Prediction", Outcome, Place)
 # By how much a change may differ from that of the probabilities, which a page keeps in few digits.
 _ROUNDING = 0.002
 
@@ -29,7 +33,24 @@ def said(prediction: Outcome | Place) -> str:
     return label if score is None else f"{label} {probability(score)}"
 
 
-def change_text(outcome: Outcome, kind: str, place: Place | None = None, language: str = "en") -> str:
+def rounded(prediction: Prediction, error: float | None) -> Prediction:
+    """A prediction whose number is written with as many decimals as the error of the model has.
+
+    Args:
+        prediction: the prediction; a label isn't changed.
+        error: as `Outcomes.error`; None: it isn't known, or there are no numbers.
+
+    Example:
+        >>> rounded(Place("the whole", None, "-5.226", None), 0.8145).label
+        '-5.23'
+    """
+    decimals = None if error is None else decimals_of(error)
+    return prediction if decimals is None else prediction._replace(label=rounded_text(prediction.label, decimals))
+
+
+def change_text(
+    outcome: Outcome, kind: str, place: Place | None = None, language: str = "en", error: float | None = None
+) -> str:
     """The change: of a label's probability from what to what, of a number with its sign, of a vector its size.
 
     A probability that is written alike before and after is unchanged. One that can't be told from noise says so.
@@ -39,6 +60,7 @@ def change_text(outcome: Outcome, kind: str, place: Place | None = None, languag
         kind: what is predicted.
         place: what was predicted before it; None: a change of a probability is told in percentage points.
         language: "en" or "zh".
+        error: the error of the model, of which numbers have the decimals; None: they have two significant digits.
 
     Example:
         >>> place = Place("saw", 0, "NOUN", 0.8)
@@ -47,12 +69,20 @@ def change_text(outcome: Outcome, kind: str, place: Place | None = None, languag
         ('80% -> 4%', '-76 points')
         >>> change_text(Outcome("NOUN", 0.802, 0.002), "labels", place)
         'unchanged'
+        >>> whole = Place("the whole", None, "-5.226", None)
+        >>> [change_text(Outcome("-5.3", None, change), "numbers", whole, error=0.81) for change in (-0.0741, -0.0007)]
+        ['-0.07', 'unchanged']
     """
     noise = say("asNoise", language) if outcome.above_noise is False else ""
-    return f"{_told(outcome, kind, place, language)}{noise}"
+    return f"{_told(outcome, kind, place, language, error)}{noise}"
 
 
-def _told(outcome: Outcome, kind: str, place: Place | None, language: str) -> str:
+def is_unchanged(outcome: Outcome, kind: str, place: Place | None = None, error: float | None = None) -> bool:
+    """Whether a change is written as none, by `change_text` of the same."""
+    return outcome.change == 0 or _told(outcome, kind, place, "en", error) == say("unchanged")
+
+
+def _told(outcome: Outcome, kind: str, place: Place | None, language: str, error: float | None) -> str:
     change = outcome.change
     if place is not None and kind == "labels" and place.score is not None and math.isfinite(change):
         after = place.score + change
@@ -69,7 +99,9 @@ def _told(outcome: Outcome, kind: str, place: Place | None, language: str) -> st
                 return say("unchanged", language)
     if math.isnan(change) or kind == "vectors":
         return size_text(change, kind)
-    size = size_text(abs(change), kind)
+    size = size_text(abs(change), kind, error)
+    if kind == "numbers" and error and not float(size):
+        return size if place is None else say("unchanged", language)
     return size if change == 0 else f"{'-' if change < 0 else '+'}{size}"
 
 
@@ -78,10 +110,13 @@ def signed_percent(value: float) -> str:
     return f"-{percent(-value)}" if value < 0 else percent(value)
 
 
-def size_text(change: float, kind: str) -> str:
-    """The size of a change: of a probability in percentage points, of a vector as a share of its length."""
+def size_text(change: float, kind: str, error: float | None = None) -> str:
+    """The size of a change: of a probability in percentage points, of a vector as a share of its length, of a number
+    with the decimals of the model's error, or two significant digits where that isn't known.
+    """
     if kind == "numbers" and math.isfinite(change):
-        return f"{change:.2g}"
+        decimals = None if error is None else decimals_of(error)
+        return f"{change:.2g}" if decimals is None else in_decimals(change, decimals)
     return in_points(percent(change)) if kind == "labels" else percent(change)
 
 

@@ -1,6 +1,6 @@
 """What a model says about an item, what it attended to there, and what mattered, in the order that teaches it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from regard.inspection.cases.case import Case
@@ -8,9 +8,17 @@ from regard.inspection.explain.across_layers import ATTRIBUTIONS
 from regard.inspection.explain.outcomes import Kind, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
+from regard.inspection.views.attributed import meaning_of
 from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
-from regard.inspection.views.outcome_text import change_text, or_zero, signed_percent, size_text, without_text
+from regard.inspection.views.outcome_text import (
+    change_text,
+    is_unchanged,
+    or_zero,
+    signed_percent,
+    size_text,
+    without_text,
+)
 from regard.inspection.views.uniform import equal_share
 from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
@@ -91,6 +99,8 @@ def stories(
 def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
     """The page of a story whose numbers are known."""
     heads = sum(each.heads for each in record.every_layer if not each.is_effective)
+    error = None if record.outcomes is None else record.outcomes.error
+    told = told.rounded(error)
     notes = ["" if record.outcomes is None else record.outcomes.note, effective_note(record)]
     blocks = [
         *_items(record, told),
@@ -99,7 +109,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         compared_items(record, told, top),
         *([Prose(say("hiding"))] if told.hidden else []),
         *_method(told),
-        *_head_table(told, top, heads),
+        *_head_table(told, top, heads, error),
         *_about_noise(told),
         *(Prose(note) for note in notes if note),
     ]
@@ -131,7 +141,8 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
     names = numbered(record.items)
     by_weight = [abs(or_zero(weight)) for weight in told.weights]
     by_effect = [abs(or_zero(outcome.change)) for outcome in told.hidden]
-    kind = "vectors" if record.outcomes is None else record.outcomes.kind
+    kind, error = ("vectors", None) if record.outcomes is None else (record.outcomes.kind, record.outcomes.error)
+    told = told.rounded(error)
     rows = largest_in_turn(by_weight, by_effect, top, kind)
     found = []
     for item in rows:
@@ -139,11 +150,13 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
             found.append(ComparedItem(names[item], **_first(told, item)))
             continue
         outcome = told.hidden[item]
+        change = abs(outcome.change) if kind == "vectors" else outcome.change
         found.append(
             ComparedItem(
                 names[item],
-                second=abs(outcome.change) if kind == "vectors" else outcome.change,
-                written=change_text(outcome, kind, told.place),
+                # What is written as unchanged has no bar.
+                second=0.0 if is_unchanged(outcome, kind, told.place, error) else change,
+                written=change_text(outcome, kind, told.place, error=error),
                 note=without_text(outcome, kind, told.place),
                 **_first(told, item),
             )
@@ -152,7 +165,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         told.title,
         tuple(found),
         noun=record.noun,
-        others=about_others(by_weight, by_effect, rows, kind),
+        others=about_others(by_weight, by_effect, rows, kind, told.is_masked, error),
         equal=equal_share([told.weights], told.allowed) if told.is_raw else 0.0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
@@ -209,27 +222,39 @@ def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int
     return sorted(found)
 
 
-def about_others(weights: Sequence[float], effects: Sequence[float], rows: Sequence[int], kind: Kind | None) -> str:
+def about_others(
+    weights: Sequence[float],
+    effects: Sequence[float],
+    rows: Sequence[int],
+    kind: Kind | None,
+    is_masked: Callable[[int], bool] = lambda item: False,
+    error: float | None = None,
+) -> str:
     """What is said of the items without rows: how much weight and effect they have at most; "": there are none.
 
     Args:
         weights, effects, kind: as in `largest_in_turn`; None: the effects have no unit in common.
         rows: the items that have rows.
+        is_masked: whether the mask hides an item, by its number.
+        error: as in `change_text`.
     """
     others = sorted({*range(len(weights))} - {*rows})
     if not others:
         return ""
     # What is less than 1 % is 1 % at most.
     weight = percent(max(weights[each] for each in others)).removeprefix("<")
+    masked = "Masked" if all(map(is_masked, others)) else ""
     if not effects or kind is None:
-        return say("others", count=len(others), weight=weight)
-    effect = size_text(max(effects[each] for each in others), kind).removeprefix("<")
-    return say("othersHidden", count=len(others), weight=weight, effect=effect)
+        return say(f"others{masked}", count=len(others), weight=weight)
+    effect = size_text(max(effects[each] for each in others), kind, error).removeprefix("<")
+    return say(f"others{masked}Hidden", count=len(others), weight=weight, effect=effect)
 
 
 def _first(told: Facts, item: int) -> dict[str, Any]:
-    """The weight of an item, as the length of its bar, and as text where it has a sign."""
+    """The weight of an item, as the length of its bar, and as text where it has a sign or the item is masked."""
     weight = told.weights[item]
+    if told.is_masked(item):
+        return {"first": weight, "first_written": say("maskedItem")}
     return {"first": abs(weight), "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
 
 
@@ -237,14 +262,12 @@ def _method(told: Facts) -> Iterator[Block]:
     """Which method of attribution it is, what its numbers mean and where they mislead, if one was asked for."""
     if told.attribution is None:
         return
-    place, means = told.place, told.attribution.means
-    if told.attribution.name == "gradient-weighted":
-        means += say("ofNumber" if place.score is None else "ofProbability", label=place.label)
+    means = meaning_of(told.attribution, told.place)
     yield Prose(say("attribution", name=told.attribution.name, means=means))
     yield Prose(say("misleads", misleads=told.attribution.misleads))
 
 
-def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
+def _head_table(told: Facts, top: int, heads: int, error: float | None) -> Iterator[Block]:
     if not told.removed:
         if told.hidden and heads:
             yield Prose(say("headsNotMeasured", count=heads))
@@ -256,7 +279,7 @@ def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
         (
             each.name,
             each.pattern,
-            change_text(each.outcome, kind, told.place),
+            change_text(each.outcome, kind, told.place, error=error),
             without_text(each.outcome, kind, told.place),
         )
         for each in told.removed
@@ -270,7 +293,7 @@ def _head_table(told: Facts, top: int, heads: int) -> Iterator[Block]:
         least = abs(by_size[len(rows)].outcome.change)
         others = len(told.removed) - len(rows)
         message = "otherHeadsOfVector" if kind == "vectors" else "otherHeads"
-        yield Prose(say(message, count=others, size=size_text(least, kind)))
+        yield Prose(say(message, count=others, size=size_text(least, kind, error)))
 
 
 def _about_noise(told: Facts) -> Iterator[Block]:

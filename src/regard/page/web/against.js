@@ -3,7 +3,8 @@ import { bothOf } from "./both.js";
 import { readPage } from "./data.js";
 import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
+import { beforeLoaded } from "./unloaded.js";
 
 await untilSized();
-start(await readPage(), bothOf);
+await beforeLoaded(readPage().then((page) => start(page, bothOf)));
 tellHeight();

@@ -2,10 +2,10 @@
 import { MOST_SHOWN } from "./answers.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { clamp, effectText, isProbability, isToldByChange, percent, percentChange, probability, sizeText } from "./numbers.js";
+import { clamp, effectText, isProbability, isToldByChange, isUnchanged, percent, percentChange, probability, sizeText } from "./numbers.js";
 import { inPoints, twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
-import { changeSize, highestOf, orZero, scaleOfChanges, weightText } from "./view.js";
+import { changeSize, highestOf, isMasked, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, weightsName, wordsOf } from "./words.js";
 
@@ -63,7 +63,7 @@ export function comparedView(root, choose, pairs = null) {
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
-        : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first.kind, words))] : []),
+        : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first, words, !pairs && others.every((row) => isMasked(view, row))))] : []),
       ...(!pairs && equalShare(view) ? [h("p", { class: "quiet" }, words.equalMark({ share: percent(equalShare(view)) }))] : []),
       h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects),
       ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
@@ -83,12 +83,13 @@ function isBoxed({ layer, pooled }) {
 function cellsOf(view, rows, boxed, high) {
   const words = wordsOf(view.state.lang);
   const { hidden, kind, layer, place } = view, longest = (texts) => Math.max(...texts.map((each) => each.length));
-  const room = { weight: longest(rows.map((i) => weightText(view, i))),
+  // What is masked has no bar, in whose place it is written.
+  const room = { weight: longest(rows.map((i) => (isMasked(view, i) ? "" : weightText(view, i)))),
     effect: hidden.length ? longest(rows.map((i) => effectText(hidden[i], place, kind, words))) : 0 };
   return {
-    weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, equalShare(view) / high),
-      boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view.head) : null),
-    effect: ([outcome], [scale]) => h("td", { class: outcome.isNoise ? "noise" : "" }, tracked(outcome, scale, effectText(outcome, place, kind, words), room.effect)),
+    weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, isMasked(view, i) ? 0 : equalShare(view) / high),
+      boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view, i) : null),
+    effect: ([outcome], [scale]) => h("td", { class: outcome.isNoise ? "noise" : "" }, tracked(lengthOfChange(outcome, view), scale, effectText(outcome, place, kind, words), room.effect)),
     said: ([outcome]) => h("td", { class: isOther(outcome, place, kind) ? "said changed" : "said", title: titleOf(outcome.label, MOST_SHOWN) },
       ...saidOf(outcome, place, kind)),
   };
@@ -100,8 +101,8 @@ function linesOf(both) {
   return {
     weight: (shares, pair) => h("td", {}, lines(shares.map((each, side) => (pair[side] === null || !both[side].weights ? null : each)),
       (share, side, view) => [bar(share, "weight"), weightText(view, pair[side])])),
-    effect: (outcomes, scales) => h("td", {}, lines(outcomes, (outcome, side, { place, kind }) =>
-      [track(outcome, scales[side]), effectText(outcome, place, kind, wordsOf(both[side].state.lang))])),
+    effect: (outcomes, scales) => h("td", {}, lines(outcomes, (outcome, side, view) =>
+      [track(lengthOfChange(outcome, view), scales[side]), effectText(outcome, view.place, view.kind, wordsOf(view.state.lang))])),
     said: (outcomes) => h("td", { class: "said" }, lines(outcomes, (outcome, side, { place, kind }) =>
       [h("span", { class: isOther(outcome, place, kind) ? "changed" : "" }, saidOf(outcome, place, kind))])),
   };
@@ -123,10 +124,11 @@ function gapOf(found, words) {
 }
 
 // How much weight and effect the items without rows have at most.
-function aboutOthers(weights, effects, kind, words) {
+function aboutOthers(weights, effects, { kind, place }, words, areMasked) {
   // What is less than 1 % is 1 % at most.
   const most = (text) => text.replace(/^</, ""), count = weights.length, weight = most(percent(highestOf(weights, 0)));
-  return effects.length ? words.othersHidden({ count, weight, effect: most(sizeText(highestOf(effects, 0), kind)) }) : words.others({ count, weight });
+  const said = areMasked ? [words.othersMasked, words.othersMaskedHidden] : [words.others, words.othersHidden];
+  return effects.length ? said[1]({ count, weight, effect: most(sizeText(highestOf(effects, 0), kind, place.decimals)) }) : said[0]({ count, weight });
 }
 
 // What is known of a row of which the page holds the largest weights.
@@ -136,24 +138,24 @@ function restOf({ weights, state, least }) {
     others: weights.filter(Number.isNaN).length, least: percent(least) });
 }
 
-// A bar with its number after it, and a mark at a share of the longest one, which leaves room for a number of so many characters.
-function barred(share, kind, text, room, mark = 0) {
+/** A bar with its number after it, and a mark at a share of the longest one, which leaves room for a number of so many characters. */
+export function barred(share, kind, text, room, mark = 0) {
   return h("span", { class: "barred", style: { "--room": `${room}ch` } },
     mark ? h("i", { class: "equal", "aria-hidden": "true", style: { left: `${(60 * mark).toFixed(1)}%` } }) : null,
     bar(share, kind), h("span", { class: "number", style: { "margin-left": `${(60 * Math.max(0, mark - orZero(share))).toFixed(1)}%` } }, text));
 }
 
 // Where changes go both ways, a track on which a bar begins at zero, with its number after it; else a bar.
-function tracked(outcome, scale, text, room) {
-  if (!scale.zero) return barred(changeSize(outcome) / scale.full, "effect", text, room);
-  return h("span", { class: "barred", style: { "--room": `${room}ch` } }, track(outcome, scale), h("span", { class: "number" }, text));
+function tracked(length, scale, text, room) {
+  if (!scale.zero) return barred(Math.abs(length) / scale.full, "effect", text, room);
+  return h("span", { class: "barred", style: { "--room": `${room}ch` } }, track(length, scale), h("span", { class: "number" }, text));
 }
 
-function track(outcome, { full, zero }) {
-  if (!zero) return bar(changeSize(outcome) / full, "effect");
-  const share = changeSize(outcome) / full, left = outcome.change < 0 ? zero - share : zero;
+function track(length, { full, zero }) {
+  if (!zero) return bar(Math.abs(length) / full, "effect");
+  const share = Math.abs(length) / full, left = length < 0 ? zero - share : zero;
   return h("span", { class: "track", "aria-hidden": "true" }, h("i", { class: "zero", style: { left: `${(100 * zero).toFixed(1)}%` } }),
-    h("span", { class: "bar effect", style: { left: `${(100 * left).toFixed(1)}%`, width: `${(100 * share).toFixed(1)}%` } }));
+    !length ? null : h("span", { class: "bar effect", style: { left: `${(100 * left).toFixed(1)}%`, width: `${(100 * share).toFixed(1)}%` } }));
 }
 
 // Of a label's probability the label is named.
@@ -175,14 +177,20 @@ function saidOf(outcome, place, kind) {
     : ` ${probability(outcome.score)}`];
 }
 
+// What the bar of a change is as long as: one that is written as unchanged has none.
+function lengthOfChange(outcome, { place, kind }) {
+  return isUnchanged(outcome, place, kind) ? 0 : orZero(outcome.change);
+}
+
 function bar(share, kind) {
   const width = clamp(orZero(share), 0, 1);
-  return h("span", { class: `bar ${kind}`, "aria-hidden": "true", style: { width: `${(60 * width).toFixed(1)}%` } });
+  return h("span", { class: `bar ${kind}${width ? "" : " none"}`, "aria-hidden": "true", style: { width: `${(60 * width).toFixed(1)}%` } });
 }
 
 // A box a head, as dark as its weight, so that one sees which of them the average comes from.
-function boxes(found, head) {
-  const title = found.map((each, i) => `${i + 1}: ${percent(each)}`).join(", ");
+function boxes(found, view, item) {
+  const { head } = view, textOf = (each) => (isMasked(view, item) ? weightText(view, item) : percent(each));
+  const title = found.map((each, i) => `${i + 1}: ${textOf(each)}`).join(", ");
   return h("span", { class: "boxes", title, "aria-hidden": "true" }, found.map((each, i) => h("span",
     { class: i === head ? "box chosen" : "box", style: { "--weight-value": Math.sqrt(orZero(each)).toFixed(3) } })));
 }

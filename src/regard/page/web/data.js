@@ -1,5 +1,5 @@
 // What the page draws from: the values in its JSON element, and the arrays in its packed element.
-import { withMinus } from "./numbers.js";
+import { decimalsOf, roundedText, withMinus } from "./numbers.js";
 
 /** Read both from the document. */
 export function readPage() {
@@ -14,16 +14,18 @@ export async function unpacked(data, packed) {
   const texts = ends.map((end, i) => packed.slice(ends[i - 1] || 0, end));
   const first = await bytesIn(texts[0]);
   put(data, [first]);
-  for (const each of data.records) if (each.outcomes.kind === "numbers") printMinuses(each);
+  for (const each of data.records) if (each.outcomes.kind === "numbers") printNumbers(each);
   unread.set(data, { texts, first });
   return data;
 }
 
-// Predicted numbers have the minus sign that their changes have.
-function printMinuses(record) {
-  record.labels = record.labels.map(withMinus);
-  record.outcomes.labels = record.outcomes.labels.map(withMinus);
-  for (const place of record.outcomes.places) place.label = withMinus(place.label);
+// Predicted numbers have the decimals of the model's error, if it is known, and the minus sign that their changes have.
+function printNumbers(record) {
+  const { outcomes } = record, decimals = decimalsOf(outcomes.error);
+  const written = (text) => withMinus(decimals === null ? text : roundedText(text, decimals));
+  record.labels = record.labels.map(written);
+  outcomes.labels = outcomes.labels.map(written);
+  for (const place of outcomes.places) Object.assign(place, { label: written(place.label), decimals });
 }
 
 const unread = new WeakMap();

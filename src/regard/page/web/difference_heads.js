@@ -48,12 +48,12 @@ export function headsOfBoth({ against: { heads: gaps } }) {
 }
 
 // What a head is in one of the records: its pattern, and the answer without it.
-function toldOf({ layer, head }, { data, removed, kind }, words, lang) {
+function toldOf({ layer, head }, { data, removed, kind, place }, words, lang) {
   const own = layer === null ? null : data.layers[layer];
   if (!own || head === null || head >= own.heads) return "";
   const outcome = removed[layer]?.[head], pattern = patternOf(own.patterns[head] || "", lang);
   const without = outcome && (outcome.label && kind === "labels"
     ? `${words.without} ${clipped(outcome.label, 40)} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
-    : `${words.without} ${changeText(outcome.change, kind)}`);
+    : `${words.without} ${changeText(outcome.change, kind, place.decimals)}`);
   return [pattern, without].filter(Boolean).join(", ");
 }

@@ -3,10 +3,10 @@
 import { answerChips } from "./answers.js";
 import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
-import { clamp, effectText, isProbability, percent, probability } from "./numbers.js";
+import { clamp, effectText, isProbability, probability } from "./numbers.js";
 import { patchName } from "./ties.js";
 import { equalShare, fullColour } from "./uniform.js";
-import { heaviest, highestOf, orZero, placeAt } from "./view.js";
+import { heaviest, highestOf, isMasked, orZero, placeAt, weightText } from "./view.js";
 import { weightsName, wordsOf } from "./words.js";
 
 /**
@@ -105,7 +105,7 @@ function aboutItem(view, item) {
   const label = data.labels[item], score = data.scores[item];
   const parts = [
     label ? `${label}${score === undefined ? "" : ` ${probability(score)}`}` : "",
-    weights ? `${weightsName(view, words)} ${percent(weights[item])}` : "",
+    !weights ? "" : isMasked(view, item) ? words.masked : `${weightsName(view, words)} ${weightText(view, item)}`,
     hidden.length ? `${isProbability(place, kind) ? words.without : words.mattered} ${effectText(hidden[item], place, kind, words)}` : "",
   ];
   return [token(patchName(names[item], data, view.state.lang) ?? names[item]), ...parts.filter(Boolean).map((each) => ` · ${each}`)];

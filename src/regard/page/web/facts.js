@@ -23,8 +23,8 @@ export function nameOfHead({ usesPooling, number, data, layer, head }, words) {
     layer.heads === 1 ? "" : head === null ? words.average({ count: layer.heads }) : words.headOf({ head: head + 1, count: layer.heads })];
 }
 
-// The name of what is predicted for.
-function nameOfPlace({ data, place, names }) {
+/** The name of what is predicted for. */
+export function nameOfPlace({ data, place, names }) {
   const every = place.query !== null && data.outcomes.places.length === (data.queries || data.items).length;
   return every ? (data.numbered_queries || names)[place.query] : place.name;
 }
@@ -124,7 +124,7 @@ function openingOf(view, most) {
   // A number for the whole has the name of what it is.
   const subject = name === "the whole" ? wordsOf(lang).theAnswer : kind === "numbers" && place.query === null ? name : called;
   const { error } = view.data.outcomes, label = clipped(place.label, most);
-  const told = error === null ? label : [[wordsOf(lang).error({ label, error: sizeText(error, "numbers") }), "answer"]];
+  const told = error === null ? label : [[wordsOf(lang).error({ label, error: sizeText(error, "numbers", place.decimals) }), "answer"]];
   return messageParts(lang, "isLabel", { name: subject, label: told, sure });
 }
 

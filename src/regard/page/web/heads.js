@@ -136,7 +136,7 @@ function keyOf({ kind, place, state: { lang } }, many) {
 }
 
 function answer({ kind, place }, outcome) {
-  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind)}`;
+  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind, place.decimals)}`;
   const score = outcome.score === null ? "" : probability(outcome.score);
   return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;
 }

@@ -6,7 +6,7 @@ import { chipStyle } from "./map_scale.js";
 import { percent, probability } from "./numbers.js";
 import { fitPaper } from "./paper.js";
 import { nounOf, wordsOf } from "./words.js";
-import { heaviest, orZero, placeAt } from "./view.js";
+import { heaviest, placeAt, weightText } from "./view.js";
 import { known, rowOf } from "./weights.js";
 
 // Items outside of a window that its edge names.
@@ -99,7 +99,7 @@ export function itemsView(root, choose, peek, signal) {
     const main = alone ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
       : chipButton(`item ${i}`, text, note, i === selected, () => choose({ place, key: null }),
         { "data-place": peeking && place >= 0 ? place : null, title });
-    const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? percent(orZero(weights[i])) : null,
+    const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? weightText(view, i) : null,
       style: i === selected || !weights ? {} : chipStyle(root, view, weights[i]) }, main);
     if (!peeking) {
       main.addEventListener("pointerenter", () => light(i, true));

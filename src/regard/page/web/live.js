@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { start } from "./main.js";
 import { oneOf } from "./one.js";
 import { hashForOthers } from "./state.js";
+import { beforeLoaded } from "./unloaded.js";
 import { wordsOf } from "./words.js";
 
 /** Show the page with its form. */
@@ -131,4 +132,4 @@ async function converse() {
   say();
 }
 
-converse();
+beforeLoaded(converse());

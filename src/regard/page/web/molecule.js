@@ -1,6 +1,7 @@
 // A molecule, as chemists draw it: atoms shaded by the weights of the chosen row, and the chosen atom framed.
 import { s } from "./dom.js";
 import { drawingOf, heaviestItems } from "./drawing.js";
+import { boxAt, placedLabels, spotsAround } from "./molecule_labels.js";
 import { discs, nodesSheet, ringsAround, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
 import { ringLegend } from "./rings.js";
@@ -12,10 +13,12 @@ const MOLECULE_HEIGHT = 380;
 const LEAST_NUMBERED_ATOM = 11;
 // Room for a number beside an atom at the edge.
 const MOLECULE_MARGIN = { across: 64, down: 50 };
-// Where the weight of an atom can stand: so many places around it.
-const PLACES_AROUND = 12;
-// The longest a bond is drawn, in pixels.
-const BOND = 64;
+// Sizes of letters in pixels: of symbols, and of the smallest numbers.
+const SYMBOL = 13, LEAST_NUMBER = 9;
+// The longest a bond is drawn, in pixels, and the length for which a sheet grows, up to a height.
+const BOND = 64, LEAST_BOND = 46, MOST_HEIGHT = 640;
+// RDKit's bonds are so long.
+const RDKIT_BOND = 1.5;
 
 /** The molecule; `choose` is called with what changes in the state. */
 export function moleculeView(root, choose) {
@@ -27,65 +30,81 @@ export function moleculeView(root, choose) {
   };
 
   function draw(view, hovered) {
-    const { input, items } = view.data, width = Math.min(MOLECULE_WIDTH, drawing.sheet.clientWidth || MOLECULE_WIDTH);
-    const { spots, height, length } = placed(input, width);
+    const { input, items } = view.data, { spots, width, height, length } = placed(input, drawing.sheet.clientWidth || MOLECULE_WIDTH);
     sizeSheet(sheet, width, height);
     const radius = Math.max(4, Math.min(0.36 * length, 20)), size = Math.max(9, Math.min(0.4 * length, 19));
     const neighbours = neighboursOf(input.bonds, items.length), bonds = bondsOf(input.bonds, spots, input.symbols, size, neighbours);
-    const most = heaviestItems(view);
-    sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds, ...ringsAround(view, spots, radius),
-      ...input.symbols.flatMap((text, i) => (text ? [s("text", { x: spots[i].x, y: spots[i].y, class: "symbol", "data-item": i,
-        "font-size": size }, text)] : [])),
-      ...(radius < LEAST_NUMBERED_ATOM ? [] : input.symbols.map((text, i) => numberOf(view.data.items[i], numberSpot(view.data.items[i], i, { spots, neighbours, radius, symbols: input.symbols, size }), radius, i))),
-      ...most.map((i) => s("text", { ...besideOf(i, spots, radius), class: "number" }, percent(view.weights[i]))));
+    const written = (i, name, text, font) => s("text", { x: spots[i].x, y: spots[i].y, class: name, "data-item": i, style: font ? { "font-size": `${font}px` } : {} }, text);
+    const symbols = input.symbols.map((text, i) => (text ? written(i, "symbol", text, Math.min(SYMBOL, size)) : null));
+    const numbered = radius < LEAST_NUMBERED_ATOM ? [] : items.map((_, i) => i);
+    const numbers = numbered.map((i) => written(i, "atom", items[i].match(/\d+$/)?.[0] ?? "", Math.max(LEAST_NUMBER, Math.min(SYMBOL, 0.65 * radius))));
+    const weights = heaviestItems(view).map((i) => written(i, "number", percent(view.weights[i])));
+    sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds, ...ringsAround(view, spots, radius), ...symbols.filter(Boolean), ...numbers, ...weights);
+    const boxes = symbols.map((each) => each && measured(each));
+    place([...numbers.map((each) => numberLabel(each, spots, radius, boxes)), ...weights.map((each) => weightLabel(each, spots, radius))],
+      { width, height, atoms: spots, radius, boxes: boxes.filter(Boolean).map((each) => boxAt(each, each)), lines: bonds.map(endsOf) });
   }
 }
 
-// Where atoms stand in a sheet of this width: no bond is longer than wanted, and all fit.
-function placed({ positions: { data, shape: [count] } }, width) {
+// Put labels where none stands on another one, and leave out those for which there is no such place.
+function place(labels, sheet) {
+  placedLabels(labels, sheet).forEach((spot, i) => {
+    const { element, shift } = labels[i];
+    if (!spot) return element.remove();
+    element.setAttribute("x", spot.x - shift.x);
+    element.setAttribute("y", spot.y - shift.y);
+  });
+}
+
+// The number of an atom, by which the texts name it: in its disc or beside it, with a symbol beside that.
+function numberLabel(element, spots, radius, symbols) {
+  const label = labelOf(element), symbol = symbols[label.item], beside = { across: radius, down: radius - 2, cost: 2 };
+  const rings = symbol ? [{ across: symbol.width / 2, down: symbol.height / 2 - 5, cost: 0 }, beside]
+    : [{ across: 0.6 * radius - label.width / 2, down: 0.6 * radius - label.height / 2, cost: 0 }, beside];
+  return { ...label, spots: spotsAround(spots[label.item], label, [...rings, { across: radius + 5, down: radius + 4, cost: 4 }]) };
+}
+
+// The weight of an atom, beside it, and rather away from the middle of the molecule.
+function weightLabel(element, spots, radius) {
+  const label = labelOf(element), own = spots[label.item], middle = { x: 0, y: 0 };
+  for (const { x, y } of spots) [middle.x, middle.y] = [middle.x + x / spots.length, middle.y + y / spots.length];
+  const rings = [0, 6, 14, 24].map((more, i) => ({ across: radius + 3 + more, down: radius + more, cost: 3 * i }));
+  const away = Math.hypot(own.x - middle.x, own.y - middle.y) || 1;
+  const inwards = ({ x, y }) => ((own.x - x) * (own.x - middle.x) + (own.y - y) * (own.y - middle.y)) / (away * (Math.hypot(own.x - x, own.y - y) || 1));
+  return { ...label, spots: spotsAround(own, label, rings).map((each) => ({ ...each, cost: each.cost + 2 * (1 + inwards(each)) })) };
+}
+
+function labelOf(element) {
+  const { width, height, x, y } = measured(element);
+  return { element, item: Number(element.dataset.item), width, height, shift: { x: x - Number(element.getAttribute("x")), y: y - Number(element.getAttribute("y")) } };
+}
+
+// The size of a text and its middle.
+function measured(element) {
+  const { x, y, width, height } = element.getBBox();
+  return { x: x + width / 2, y: y + height / 2, width, height };
+}
+
+function endsOf(line) {
+  const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((name) => Number(line.getAttribute(name)));
+  return { from: { x: x1, y: y1 }, to: { x: x2, y: y2 } };
+}
+
+// Where atoms stand in a sheet of at most this width: no bond is longer than wanted, and all fit. Of a large molecule the sheet
+// grows so that its numbers have room.
+function placed({ positions: { data, shape: [count] } }, most) {
   const [xs, ys] = [0, 1].map((axis) => Array.from({ length: count }, (_, i) => data[2 * i + axis]));
   const [left, top] = [Math.min(...xs), Math.min(...ys)];
   const [wide, tall] = [Math.max(...xs) - left, Math.max(...ys) - top];
-  // RDKit's bonds are 1.5 long.
-  const scale = Math.min(BOND / 1.5, (width - 2 * MOLECULE_MARGIN.across) / Math.max(wide, 1e-6), (MOLECULE_HEIGHT - 2 * MOLECULE_MARGIN.down) / Math.max(tall, 1e-6));
+  const margin = { across: Math.min(MOLECULE_MARGIN.across, most / 8), down: MOLECULE_MARGIN.down };
+  const roomFor = (size, side) => size * LEAST_BOND / RDKIT_BOND + 2 * margin[side];
+  const width = Math.min(most, Math.max(MOLECULE_WIDTH, roomFor(wide, "across")));
+  const highest = Math.max(MOLECULE_HEIGHT, Math.min(MOST_HEIGHT, roomFor(tall, "down")));
+  const scale = Math.min(BOND / RDKIT_BOND, (width - 2 * margin.across) / Math.max(wide, 1e-6), (highest - 2 * margin.down) / Math.max(tall, 1e-6));
   const across = (width - wide * scale) / 2;
-  const height = Math.max(110, tall * scale + 2 * MOLECULE_MARGIN.down);
-  return { length: 1.5 * scale, height,
+  const height = Math.max(110, tall * scale + 2 * margin.down);
+  return { length: RDKIT_BOND * scale, width, height,
     spots: xs.map((x, i) => ({ x: across + (x - left) * scale, y: (height - tall * scale) / 2 + (ys[i] - top) * scale })) };
-}
-
-// The number of an atom, by which the texts name it.
-function numberOf(name, { x, y }, radius, i) {
-  return s("text", { x, y, class: "atom", "data-item": i, "font-size": numberSize(radius) }, name.match(/\d+$/)?.[0] ?? "");
-}
-
-// Where the number of an atom stands: with a symbol below or above its end, on the side without a bond, and else in the disc.
-function numberSpot(name, i, { spots, neighbours, radius, symbols, size }) {
-  if (!symbols[i]) return freeSpot(i, spots, neighbours, radius);
-  const { x, y } = spots[i], digits = (/\d+$/.exec(name)?.[0] ?? "").length;
-  const across = 0.36 * size * symbols[i].length + 0.29 * digits * numberSize(radius) + 1, down = 0.5 * size;
-  const corners = [[1, 1], [-1, 1], [1, -1], [-1, -1]].map(([right, below]) => ({ x: right * across, y: below * down }));
-  const turnOf = ({ x: dx, y: dy }) => Math.atan2(dy, dx), bonds = turnsOf(i, spots, neighbours);
-  const apart = (corner) => Math.min(Math.PI, ...bonds.map((bond) => Math.abs(Math.atan2(Math.sin(bond - turnOf(corner)), Math.cos(bond - turnOf(corner))))));
-  const best = corners.reduce((one, other) => (apart(other) > apart(one) + 1e-6 ? other : one));
-  return { x: x + best.x, y: y + best.y };
-}
-
-function numberSize(radius) {
-  return Math.max(8, 0.5 * radius);
-}
-
-// The directions of an atom's bonds, as angles.
-function turnsOf(i, spots, neighbours) {
-  return neighbours[i].map((each) => Math.atan2(spots[each].y - spots[i].y, spots[each].x - spots[i].x)).sort((a, b) => a - b);
-}
-
-// Where an atom's disc has no bond: in the middle of the widest angle between them.
-function freeSpot(i, spots, neighbours, radius) {
-  const { x, y } = spots[i], turns = turnsOf(i, spots, neighbours);
-  const gaps = turns.map((turn, at) => (at + 1 < turns.length ? turns[at + 1] : turns[0] + 2 * Math.PI) - turn);
-  const widest = gaps.indexOf(Math.max(...gaps)), turn = gaps.length ? turns[widest] + gaps[widest] / 2 : Math.PI / 2;
-  return { x: x + 0.6 * radius * Math.cos(turn), y: y + 0.6 * radius * Math.sin(turn) };
 }
 
 function neighboursOf({ shape: [count], data }, atoms) {
@@ -116,22 +135,4 @@ function bondsOf({ shape: [count], data }, spots, symbols, size, neighbours) {
         x2: spots[b].x - along.x * to + across.x * shift, y2: spots[b].y - along.y * to + across.y * shift });
     });
   });
-}
-
-// Beside an atom, where there is most room among the others; of places with as much, away from the middle of the molecule.
-function besideOf(i, spots, radius) {
-  const middle = { x: 0, y: 0 };
-  for (const { x, y } of spots) {
-    middle.x += x / spots.length;
-    middle.y += y / spots.length;
-  }
-  const away = Math.atan2(spots[i].y - middle.y, spots[i].x - middle.x);
-  const places = Array.from({ length: PLACES_AROUND }, (_, at) => {
-    const turn = away + 2 * Math.PI * at / PLACES_AROUND, own = spots[i];
-    const place = { x: own.x + Math.cos(turn) * (radius + 22), y: own.y + Math.sin(turn) * (radius + 15) };
-    const nearest = Math.min(...spots.filter((each) => each !== own).map(({ x, y }) => Math.hypot(place.x - x, place.y - y)));
-    return { ...place, room: Math.min(nearest, 2.5 * radius) + Math.cos(turn - away) };
-  });
-  const best = places.reduce((one, other) => (other.room > one.room + 1e-6 ? other : one));
-  return { x: best.x, y: best.y + 5 };
 }

@@ -56,9 +56,31 @@ export function brief(value) {
   return size >= 100 || size < 0.01 ? short(Number(value.toPrecision(2))) : String(Number(value.toPrecision(2)));
 }
 
-/** The size of a change: of a probability in percentage points, of a vector as a share of its length. */
-export function sizeText(change, kind) {
-  if (kind === "numbers" && Number.isFinite(change)) return rounded(change, 2);
+/** How many decimals a number has whose error is known: those of the two significant digits of the error; else null. */
+export function decimalsOf(error) {
+  return error > 0 && Number.isFinite(error) ? Math.max(0, 1 - Number(error.toExponential(1).split("e")[1])) : null;
+}
+
+/** A number with so many decimals, as Python's format rounds it: halves to even; what rounds to 0 has no sign. */
+export function inDecimals(value, decimals) {
+  // Only these are in the middle between two.
+  const isHalf = Math.abs(value * 2 ** (decimals + 1)) % 2 === 1;
+  const text = (isHalf ? roundHalfEven(value * 10 ** decimals) / 10 ** decimals : value).toFixed(decimals);
+  return Number(text) ? text : text.replace("-", "");
+}
+
+/** A number as text, with so many decimals if it has more. */
+export function roundedText(text, decimals) {
+  const found = /^[+-]?\d+(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(text);
+  return found && (found[1] ?? "").length - Number(found[2] ?? 0) > decimals ? inDecimals(Number(text), decimals) : text;
+}
+
+/**
+ * The size of a change: of a probability in percentage points, of a vector as a share of its length, of a number with so many
+ * decimals, or two significant digits if they aren't known.
+ */
+export function sizeText(change, kind, decimals = null) {
+  if (kind === "numbers" && Number.isFinite(change)) return decimals === null ? rounded(change, 2) : inDecimals(change, decimals);
   const text = percent(change);
   if (kind !== "labels" || !text.endsWith("%")) return text;
   const points = text.slice(0, -1);
@@ -80,7 +102,10 @@ export function effectText(outcome, place, kind, words) {
 }
 
 function effectOf(outcome, place, kind, words) {
-  if (!isProbability(place, kind) || !Number.isFinite(outcome.change)) return changeText(outcome.change, kind);
+  if (!isProbability(place, kind) || !Number.isFinite(outcome.change)) {
+    const decimals = place.decimals ?? null, isNone = kind === "numbers" && decimals !== null && Number(inDecimals(outcome.change, decimals)) === 0;
+    return isNone ? words.unchanged : changeText(outcome.change, kind, decimals);
+  }
   const told = place.score + outcome.change, same = outcome.label === place.label && outcome.score !== null;
   // In a record of somebody else's making, the change may be another one than that of the probabilities.
   const after = same && Math.abs(outcome.score - told) < ROUNDING ? outcome.score : told;
@@ -89,6 +114,11 @@ function effectOf(outcome, place, kind, words) {
   if (from !== to) return `${from} → ${to}`;
   // An answer that becomes another one isn't unchanged.
   return outcome.label === place.label ? words.unchanged : changeText(outcome.change, kind);
+}
+
+/** Whether a change is written as none. */
+export function isUnchanged(outcome, place, kind) {
+  return outcome.change === 0 || effectOf(outcome, place, kind, { unchanged: "" }) === "";
 }
 
 /** Whether changes of a prediction are told as those of its label's probability. */
@@ -102,8 +132,8 @@ export function isToldByChange({ label }, place, kind) {
 }
 
 /** A change with its sign. */
-export function changeText(change, kind) {
+export function changeText(change, kind, decimals = null) {
   if (Number.isNaN(change) || kind === "vectors") return sizeText(change, kind);
-  const size = sizeText(Math.abs(change), kind);
-  return change === 0 ? size : `${change < 0 ? "−" : "+"}${size}`;
+  const size = sizeText(Math.abs(change), kind, decimals);
+  return change === 0 || kind === "numbers" && decimals !== null && !Number(size) ? size : `${change < 0 ? "−" : "+"}${size}`;
 }

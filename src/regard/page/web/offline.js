@@ -3,7 +3,8 @@ import { readPage } from "./data.js";
 import { tellHeight, untilSized } from "./frame.js";
 import { start } from "./main.js";
 import { oneOf } from "./one.js";
+import { beforeLoaded } from "./unloaded.js";
 
 await untilSized();
-start(await readPage(), oneOf);
+await beforeLoaded(readPage().then((page) => start(page, oneOf)));
 tellHeight();

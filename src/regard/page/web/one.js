@@ -1,5 +1,6 @@
 // The parts of the page of one record, or of several, of which one is shown at a time.
 import { MOST_SHOWN } from "./answers.js";
+import { attributedPart } from "./attributed.js";
 import { comparedView } from "./compared.js";
 import { clipped } from "./dom.js";
 import { nameOfHead, sentenceOf } from "./facts.js";
@@ -12,7 +13,7 @@ import { stepsView } from "./steps.js";
 import { placesOf, viewOf } from "./view.js";
 
 /** What the page of records does, each shown by itself. */
-export function oneOf({ records }) {
+export function oneOf({ records, attributed }) {
   const dataOf = (state) => records[state.record], stepped = (now, by, count) => (now + by + count) % count;
   return {
     changed: (state, change) => changed(state, change, records), normal: (state) => state,
@@ -26,8 +27,11 @@ export function oneOf({ records }) {
     stepsNote: ({ pooled, place, names, key }) => (pooled ? "" : `${clipped(place.name, MOST_SHOWN)} → ${clipped(names[key], MOST_SHOWN)}`),
     told: (view) => [view.data], warnings: ({ data }) => data.warnings, notes: () => [], choosesRecord: records.length > 1,
     texts: (state) => (dataOf(state).queries || dataOf(state).items).map((text, i) => ({ text, i })),
-    views: ({ items, compared, heads, map, steps, stepsTitle }, choose, peek, tiles, signal) => [inputView(items, choose, peek, signal),
-      comparedView(compared, choose), headsView(heads, choose, signal),
-      mapView(map, choose, weightCells(tiles)), stepsView(steps, stepsTitle)],
+    views: ({ page, items, compared, heads, map, steps, stepsTitle }, choose, peek, tiles, signal) => {
+      const part = attributedPart({ attributed });
+      if (part) page.querySelector(".heads-part").after(part.section);
+      return [inputView(items, choose, peek, signal), comparedView(compared, choose), headsView(heads, choose, signal),
+        mapView(map, choose, weightCells(tiles)), stepsView(steps, stepsTitle), ...(part ? [part.show] : [])];
+    },
   };
 }

@@ -1,8 +1,6 @@
 // A figure on paper, which is narrower than most windows: it is laid out for the paper's width before the page is printed.
 
-// What is on paper is read from nearer than a screen: it's made so much smaller there, and more stands on a line.
-const PAPER_ZOOM = 0.7;
-// In pixels, before it is made smaller: the width of text on A4 and Letter with margins of about 15 mm. A script can't ask
+// In pixels, before the style sheet makes it smaller: the width of text on A4 and Letter with margins of about 15 mm. A script can't ask
 // for that of the printer.
 const PAPER_WIDTH = 880;
 // So many pixels wider letters break no word.
@@ -11,7 +9,6 @@ const FIXED = ["position", "left", "top", "width", "min-width", "max-width", "he
 
 /** Give a box the width of paper while it is printed, and its own again; `redraw` draws it after each change. */
 export function fitPaper(box, redraw, signal) {
-  box.style.setProperty("--paper-zoom", PAPER_ZOOM);
   const change = (isPaper) => () => {
     box.classList.toggle("on-paper", isPaper);
     box.style.width = isPaper ? `${PAPER_WIDTH}px` : "";

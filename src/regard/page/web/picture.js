@@ -5,9 +5,10 @@ import { h } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
 import { ticks } from "./map_drawing.js";
 import { chipStyle } from "./map_scale.js";
-import { clamp, percent } from "./numbers.js";
+import { clamp } from "./numbers.js";
 import { ringLegend, ringsOf } from "./rings.js";
 import { arrowOf } from "./shell.js";
+import { weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
 const PICTURE_SIDE = 420;
@@ -51,7 +52,7 @@ export function pictureView(root, choose) {
     const high = highest(view);
     apart.replaceChildren(...others.map((i) => h("li", { class: i === ownItem(view) ? "selected" : "",
       style: i === ownItem(view) || !view.weights ? {} : chipStyle(root, { ...view, mapHigh: high }, view.weights[i]) },
-    chipButton(`item ${i}`, shownText(view.data.items[i]), view.weights ? h("span", { class: "label" }, percent(view.weights[i])) : null,
+    chipButton(`item ${i}`, shownText(view.data.items[i]), view.weights ? h("span", { class: "label" }, weightText(view, i)) : null,
       i === ownItem(view), () => drawing.pick(i), { onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) }))));
     apart.hidden = !others.length;
     drawing.show(view);
@@ -89,7 +90,7 @@ export function pictureView(root, choose) {
       frameOf(context, style, [x, y, wide, tall], 1.5);
       if (view.weights) {
         const at = tall >= 24 ? y + tall / 2 : y < 20 ? y + tall + 12 : y - 12;
-        haloed(context, style, percent(view.weights[hovered]), clamp(x + wide / 2, 22, width - 22), at);
+        haloed(context, style, weightText(view, hovered), clamp(x + wide / 2, 22, width - 22), at);
       }
     }
   }

@@ -4,7 +4,7 @@ import { missingText } from "./left_out.js";
 import { brief, percent, short, withMinus } from "./numbers.js";
 import { bracketed, scoreTexts } from "./sums.js";
 import { biasOf, headVectors, headsOf, isAllowed, isComing, keysBetween, known, logSumOf, product, weightAt } from "./weights.js";
-import { weightText } from "./view.js";
+import { isMasked, weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
 const FEW = 3;
@@ -20,7 +20,7 @@ export function stepsView(root, title) {
   let open = false;
   return (view, chosen = chosenOf([view])[0]) => {
     const { layer, state, key } = view, words = wordsOf(state.lang), rows = [];
-    title.textContent = words.steps({ weight: view.weights ? weightText(view, key) : words.aWeight });
+    title.textContent = words.steps({ weight: view.weights && !isMasked(view, key) ? weightText(view, key) : words.aWeight });
     const { averaged, each, query, every, head, isOfBoth, isRowOfBoth } = chosen;
     const why = averaged && !each ? words.pooledSteps : whyNone(view, head, words);
     if (why) {

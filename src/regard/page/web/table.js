@@ -3,7 +3,8 @@ import { around, range } from "./answers.js";
 import { button, h, headedTable, token } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem } from "./drawing.js";
 import { chipStyle } from "./map_scale.js";
-import { brief, percent } from "./numbers.js";
+import { brief } from "./numbers.js";
+import { weightText } from "./view.js";
 import { nounOf, weightsName, wordsOf } from "./words.js";
 
 /** The table; `choose` is called with what changes in the state. */
@@ -32,7 +33,7 @@ export function tableView(root, choose) {
       onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) },
     h("th", { scope: "row" }, button(`item ${i}`, [token(items[i]), labels[i] ? h("span", { class: "quiet" }, ` ${labels[i]}`) : null], null,
       { class: "plain", "aria-pressed": String(i === own) })),
-    view.weights ? h("td", { class: "weighed" }, percent(view.weights[i])) : null,
+    view.weights ? h("td", { class: "weighed" }, weightText(view, i)) : null,
     input.columns.map((_, column) => h("td", {}, brief(data[i * width + column]))));
   }
 

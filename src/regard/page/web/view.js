@@ -1,6 +1,7 @@
 // What is shown, computed once for all parts of the page: the chosen place, the weights of its row, the effects.
 import { percent } from "./numbers.js";
-import { hasMeanRow, knownOfRow, leastOfTop, meanRow, rowOf } from "./weights.js";
+import { hasMeanRow, knownOfRow, leastOfTop, maskedKeys, meanRow, rowOf } from "./weights.js";
+import { wordsOf } from "./words.js";
 
 /** The view of a state. */
 export function viewOf(data, state) {
@@ -13,6 +14,8 @@ export function viewOf(data, state) {
   const head = layer.heads === 1 ? 0 : state.head;
   // Whether all weights of the row are there, its largest, or none.
   const averaged = pooled && !usesPooling, row = usesPooling ? 0 : place.query;
+  // Of the average of several rows no item is masked as a whole.
+  const masked = averaged && layer.queries > 1 ? [] : maskedKeys(layer, head, averaged ? 0 : row);
   const there = averaged ? (hasMeanRow(layer, head) ? "all" : "") : knownOfRow(layer, head, row);
   const weights = !there ? null : averaged ? meanRow(layer, head) : rowOf(layer, head, row);
   const least = there === "largest" ? leastOfTop(layer, head, row) : null;
@@ -25,7 +28,7 @@ export function viewOf(data, state) {
     return found;
   });
   const key = state.key === null ? (weights ? largest(weights) : 0) : state.key;
-  return { data, state, place, pooled, usesPooling, number, layer, head, there, weights, least, hidden, removed, key,
+  return { data, state, place, pooled, usesPooling, number, layer, head, there, weights, masked, least, hidden, removed, key,
     kind: outcomes.kind, form: outcomes.form, names: data.numbered };
 }
 
@@ -38,8 +41,15 @@ export function largest(numbers, sizes = (value) => value) {
   return best;
 }
 
-/** A weight in words; of one that isn't known what it is at most. */
-export function weightText({ weights, least }, key) {
+/** Whether the mask hides an item, so that it has no weight. */
+export function isMasked({ weights, masked }, key) {
+  return Boolean(masked[key]) && weights[key] === 0;
+}
+
+/** A weight in words: that the item is masked, and of a weight that isn't known what it is at most. */
+export function weightText(view, key) {
+  const { weights, least, state: { lang } } = view;
+  if (isMasked(view, key)) return wordsOf(lang).maskedItem;
   if (least === null || !Number.isNaN(weights[key])) return percent(weights[key]);
   return least < 0.005 ? percent(least) : `≤ ${percent(least)}`;
 }

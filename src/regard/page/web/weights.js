@@ -162,6 +162,14 @@ export function allowedKeys(layer, head, row) {
   return allowed.get(layer).get(name);
 }
 
+/** Which keys the mask hides from a query: in the head, or of the average in all of its heads; as in Python's `masked_keys`. */
+export function maskedKeys(layer, head, row) {
+  if (!layer.mask.start && !layer.mask.pair) return [];
+  const parts = headsOf(layer, head).map((each) => ({ mask: maskOf(layer, each), keys: layer.keys }));
+  const some = layer.mask.pair?.shape[0] > 1 ? parts : parts.slice(0, 1);
+  return Array.from({ length: layer.keys }, (_, key) => some.every((part) => !isAllowed(part, row, key)));
+}
+
 function countOf(part, query) {
   const { from, to } = keysBetween(part, query);
   if (!part.mask.pair) return to - from;
