@@ -1,5 +1,6 @@
 // Attended beside mattered: a row an item, one scale for each of the two. Of one record, or of two.
 import { MOST_SHOWN } from "./answers.js";
+import { barKey } from "./bar_key.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
 import { clamp, effectText, isProbability, isToldByChange, percent, percentChange, probability, sizeText } from "./numbers.js";
@@ -14,7 +15,7 @@ const LEAST_ROWS = 3;
 // Of many items, those of which neither is as much as this have no row.
 const NOTEWORTHY = 0.01;
 // Words of more letters than that may be broken.
-const MOST_UNBROKEN = 12;
+const MOST_UNBROKEN = 20;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
 
@@ -64,13 +65,13 @@ export function comparedView(root, choose, pairs = null) {
       headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
         : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first.kind, words))] : []),
-      ...(!pairs && equalShare(view) ? [h("p", { class: "quiet" }, words.equalMark({ share: percent(equalShare(view)) }))] : []),
-      h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects),
-      ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
+      ...barKey({ equal: pairs ? 0 : equalShare(view), heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
+        isNoise: both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) }, words),
+      h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects));
   };
 }
 
-// The letters of the longest word of some names, for which the first column has room; at most twelve.
+// The letters of the longest word of some names, for which the first column has room.
 function longestWord(names) {
   return Math.min(MOST_UNBROKEN, Math.max(...names.flatMap((each) => each.split(/\s+/)).map(({ length }) => length)));
 }
