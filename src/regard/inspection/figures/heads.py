@@ -7,7 +7,7 @@ from regard.inspection.figures.legend import draw_legend
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import full_change, with_minus
-from regard.inspection.views.outcome_text import change_text, or_zero, said
+from regard.inspection.views.outcome_text import change_text, or_zero, said, size_text
 from regard.inspection.views.removed_heads import head_names
 from regard.inspection.views.story import long_change
 
@@ -80,12 +80,8 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
         kind = {"labels": "the probability", "numbers": "the number", "vectors": "the vector"}[outcomes.kind]
         of = f" of {place.label}" if outcomes.kind == "labels" and place.label else ""
         sheet.box(left, y + 7, 14, 1.8, fill=EFFECT)
-        note = f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind)}"
+        note = f"how {kind}{of} changes without the head, up to {size_text(full, outcomes.kind)}"
         sheet.paragraph(left + 18, y + 3, note, sheet.width - left - 18, colour=QUIET)
-
-
-def _size(change: float, kind: str) -> str:
-    return change_text(Outcome("", None, abs(change)), kind).removeprefix("+")
 
 
 def _title(words: bool, pooling: bool) -> str:

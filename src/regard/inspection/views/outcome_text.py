@@ -69,8 +69,12 @@ def _told(outcome: Outcome, kind: str, place: Place | None, language: str) -> st
                 return say("unchanged", language)
     if math.isnan(change) or kind == "vectors":
         return size_text(change, kind)
-    size = size_text(abs(change), kind)
-    return size if change == 0 else f"{'-' if change < 0 else '+'}{size}"
+    if change == 0:
+        return size_text(change, kind)
+    sign = "-" if change < 0 else "+"
+    if kind == "labels":
+        return in_points(f"{sign}{percent(abs(change))}", language)
+    return f"{sign}{size_text(abs(change), kind)}"
 
 
 def signed_percent(value: float) -> str:

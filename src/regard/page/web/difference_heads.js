@@ -54,6 +54,6 @@ function toldOf({ layer, head }, { data, removed, kind }, words, lang) {
   const outcome = removed[layer]?.[head], pattern = patternOf(own.patterns[head] || "", lang);
   const without = outcome && (outcome.label && kind === "labels"
     ? `${words.without} ${clipped(outcome.label, 40)} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
-    : `${words.without} ${changeText(outcome.change, kind)}`);
+    : `${words.without} ${changeText(outcome.change, kind, words)}`);
   return [pattern, without].filter(Boolean).join(", ");
 }

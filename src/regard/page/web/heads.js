@@ -135,8 +135,8 @@ function keyOf({ kind, place, state: { lang } }, many) {
   return [`${words.keyOfHeads({ label: clipped(place.label, MOST_SHOWN) })} `, h("span", { class: "changed" }, words.orange), end];
 }
 
-function answer({ kind, place }, outcome) {
-  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind)}`;
+function answer({ kind, place, state }, outcome) {
+  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind, wordsOf(state.lang))}`;
   const score = outcome.score === null ? "" : probability(outcome.score);
   return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;
 }

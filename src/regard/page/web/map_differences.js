@@ -2,8 +2,7 @@
 import { colourOfDifference, scaleOfDifferences, swatch } from "./colours.js";
 import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
-import { percent, percentChange } from "./numbers.js";
-import { inPoints } from "./sides.js";
+import { briefChange, inPoints, percent, percentChange } from "./numbers.js";
 import { cells } from "./tiles.js";
 import { highestOf } from "./view.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
@@ -36,7 +35,7 @@ export function differenceCells(pairs, tiles) {
     },
     palette(root, high) {
       const scale = scaleOfDifferences(root), colour = (value) => colourOfDifference(value, high, scale);
-      return { least: LEAST_SIGNED, colour, text: (_, both) => percentChange(...both.map(zeroed)), image: ({ sums, columns, rows }) => {
+      return { least: LEAST_SIGNED, colour, text: (_, both) => briefChange(...both.map(zeroed)), image: ({ sums, columns, rows }) => {
         const bytes = new Uint8ClampedArray(4 * sums.length);
         sums.forEach((each, i) => bytes.set([...colour(each), 255], 4 * i));
         return new ImageData(bytes, columns, rows);
