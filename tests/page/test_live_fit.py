@@ -7,6 +7,7 @@ import regard
 from page.live_records import RECORDS, document, labels
 from page.test_live_drawn import picture, record
 from regard.inspection import DrawnGraph, DrawnMolecule, DrawnSound, live_page
+from regard.page.numbers import probability
 
 # The texts that don't fit: a number that leaves its cell or tile, and one that leaves its drawing.
 TOO_LONG = """
@@ -118,3 +119,12 @@ def test_no_page_is_wider_than_its_window(live, name, width):
     for each in page.locator("details").all():
         each.evaluate("(each) => { each.open = true; }")
     assert page.evaluate(BROKEN_WORDS) == [0]
+
+
+def test_every_probability_is_written_in_a_narrow_window(live):
+    record = regard.load("english-pos").see(["They", "can", "fish", "near", "the", "bank", "of", "the", "river", "."])
+    assert sum(score > 0.995 for score in record.scores) > 3
+    page = live(live_page(record, ["sentence"]), width=390)
+    assert page.locator(".items.lines").count() == 1
+    found = page.locator(".items .chip .label").all_inner_texts()
+    assert found == [f"{label} {probability(score)}" for label, score in zip(record.labels, record.scores, strict=True)]

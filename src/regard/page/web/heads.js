@@ -68,7 +68,7 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
       const own = records.map((each) => (layer === null ? each.pooling : each.layers[layer]));
       const there = own.map((each) => Boolean(each) && (head === null || head < each.heads));
       const short = layer === null ? words.pooling : head === null ? words.allHeads : `${layer + 1}.${head + 1}`;
-      const made = { layer, head, short, name: layer !== null && head === null ? `${layer + 1} · ${short}` : short, pressed: false };
+      const made = { layer, head, short, name: layer !== null && head === null ? words.averageOfLayer({ layer: layer + 1 }) : short, pressed: false };
       const drawn = own.map((each, side) => (there[side] ? pictures.add(each, head, scale, high)
         : swatch("head missing")));
       made.button = button(layer === null ? "pooling" : `head ${layer} ${head}`, form.parts(made, drawn, view),
