@@ -6,7 +6,12 @@ from page.live_records import RECORDS, document
 from page.test_live_drawn import picture
 
 # Of each mark in the key whether one like it is drawn in the table.
-DRAWN = {".equal-mark": ".barred .equal", ".boxes-mark": ".boxes", ".zero-mark": ".track .zero", ".pale-mark": "td.noise"}
+DRAWN = {
+    ".equal-mark": ".barred .equal",
+    ".boxes-mark": ".boxes",
+    ".zero-mark": ".track .zero",
+    ".pale-mark": "td.noise",
+}
 
 
 def key_of(page):

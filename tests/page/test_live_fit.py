@@ -76,7 +76,16 @@ BROKEN_WORDS = """
   return found;
 }
 """
-LONG_WORDS = ["Internationalization", "of", "telecommunications", "lay", "nevertheless", "near", "Featherstonehaugh", "."]
+LONG_WORDS = [
+    "Internationalization",
+    "of",
+    "telecommunications",
+    "lay",
+    "nevertheless",
+    "near",
+    "Featherstonehaugh",
+    ".",
+]
 
 
 @pytest.mark.parametrize("width", [1180, 761, 480, 390, 320])
@@ -88,7 +97,7 @@ def test_neither_long_words_nor_noise_widen_a_narrow_page(live, width, noise):
     for lang in ("en", "zh"):
         for place in (1, 3, 7):
             page.evaluate(f"location.hash = '#place={place}&lang={lang}'")
-            page.wait_for_function(f"document.querySelector('[data-id=\"item {place - 1}\"][aria-pressed=\"true\"]')")
+            page.wait_for_function(f'document.querySelector(\'[data-id="item {place - 1}"][aria-pressed="true"]\')')
             assert page.evaluate(BROKEN_WORDS) == [0]
 
 
@@ -98,7 +107,10 @@ EDGES = np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]], np.int32)
 DRAWN = {
     "picture": lambda: picture(CHANGES),
     "sound": lambda: record(
-        CHANGES, DrawnSound(np.zeros(480, np.int16), 8000, 0.01), "frame", tuple(f"{each / 100:.2f} s" for each in range(6))
+        CHANGES,
+        DrawnSound(np.zeros(480, np.int16), 8000, 0.01),
+        "frame",
+        tuple(f"{each / 100:.2f} s" for each in range(6)),
     ),
     "graph": lambda: record(CHANGES, DrawnGraph(EDGES, POSITIONS / 3), "node"),
     "molecule": lambda: record(

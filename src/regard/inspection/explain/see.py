@@ -124,6 +124,7 @@ def see(
         outcomes=outcomes,
         input=case.input,
         warnings=case.warnings,
+        without=tuple(_without(layers, changes, numbers)),
     )
 
 
@@ -156,6 +157,19 @@ def _removal(layer: LayerRecord, head: int, numbers: dict[str, int]) -> RemoveHe
             return RemoveHead(numbers[call.name], head + 1)
         head -= call.heads
     raise ArgumentError(f"`head` must be one of {layer.heads}.")
+
+
+def _without(
+    layers: Sequence[LayerRecord], changes: Sequence[Change], numbers: dict[str, int]
+) -> Iterator[tuple[int, int]]:
+    """The heads, (layer, head) from 1, that some changes remove."""
+    removals = [each for change in changes for each in change.members if isinstance(each, RemoveHead)]
+    names = {number: name for name, number in numbers.items()}
+    for number, layer in enumerate(layers, start=1):
+        for head in range(layer.heads) if removals and not layer.is_effective else ():
+            own = _removal(layer, head, numbers)
+            if any(each.head in (None, own.head) and each.in_layer(own.layer, names[own.layer]) for each in removals):
+                yield number, head + 1
 
 
 def removal_of(case: Case, layer: int, head: int) -> RemoveHead:

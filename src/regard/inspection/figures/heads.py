@@ -8,7 +8,7 @@ from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import full_change, with_minus
 from regard.inspection.views.outcome_text import change_text, or_zero, said, size_text
-from regard.inspection.views.removed_heads import head_names
+from regard.inspection.views.removed_heads import layer_patterns
 from regard.inspection.views.story import long_change
 
 __all__ = ["draw_heads"]
@@ -42,7 +42,7 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
     y = 0.0
     for number in reversed(range(len(layers))):
         layer = layers[number]
-        patterns = [""] * layer.heads if pooling else head_names(layer, record.items, record.queries is not None)
+        patterns = [""] * layer.heads if pooling else layer_patterns(record, number + 1)
         rows, columns = found[number][0].sums.shape
         tall = side * min(1.5, max(rows / columns, 10 / side))
         sheet.text(

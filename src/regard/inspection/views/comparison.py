@@ -14,7 +14,7 @@ from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted
-from regard.inspection.views.removed_heads import head_names
+from regard.inspection.views.removed_heads import layer_patterns
 from regard.page.messages import say
 from regard.page.numbers import counted, percent, plural, probability
 from regard.page.visible import visible
@@ -232,11 +232,8 @@ def _items(
 
 def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[HeadDifference]:
     found = head_differences(*records, alignment)
-    for layer, (one, other, differences) in enumerate(zip(*(each.layers for each in records), found, strict=False), 1):
-        patterns = [
-            head_names(each, record.items, record.queries is not None)
-            for each, record in zip((one, other), records, strict=True)
-        ]
+    for layer, (*_, differences) in enumerate(zip(*(each.layers for each in records), found, strict=False), 1):
+        patterns = [layer_patterns(each, layer) for each in records]
         for head, (a, b, difference) in enumerate(zip(*patterns, differences, strict=False), start=1):
             yield HeadDifference(layer, head, (a, b), difference)
 

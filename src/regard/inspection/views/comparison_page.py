@@ -196,7 +196,11 @@ def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
     if not ranked:
         return
     rows = [
-        (f"{each.layer}.{each.head}", *each.patterns, *([percent(each.difference)] if known else []))
+        (
+            f"{each.layer}.{each.head}",
+            *each.patterns,
+            *(["" if "removed" in each.patterns else percent(each.difference)] if known else []),
+        )
         for each in ranked[:top]
     ]
     columns = ("head", "pattern in A", "in B", *(["weight that is on other items"] if known else []))

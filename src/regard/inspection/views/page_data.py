@@ -15,7 +15,7 @@ from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import effective_note, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, vectors, weights_table
-from regard.inspection.views.removed_heads import head_names
+from regard.inspection.views.removed_heads import layer_patterns
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
@@ -103,13 +103,13 @@ def _record(
     outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, First(layer, head, row), done)
-    for kept, each in zip(layers, record.layers, strict=True):
+    for number, (kept, each) in enumerate(zip(layers, record.layers, strict=True), start=1):
         kept |= {
             "name": visible(each.name),
             "heads": each.heads,
             "queries": each.shape[0],
             "keys": each.shape[1],
-            "patterns": head_names(each, record.items, record.queries is not None),
+            "patterns": layer_patterns(record, number),
             "rule": visible(each.calls[0].rule_text),
             **({"effective": True} if each.is_effective else {}),
         }
@@ -142,6 +142,7 @@ def _record(
         "grid": None if record.grid is None else list(record.grid),
         "input": drawn,
         "warnings": list(map(visible, record.warnings)),
+        "without": [[layer - 1, head - 1] for layer, head in record.without],
         "layers": layers,
         "pooling": pooling,
         "outcomes": outcomes,

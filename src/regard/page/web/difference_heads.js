@@ -25,10 +25,12 @@ export function headsOfBoth({ against: { heads: gaps } }) {
         list.classList.toggle("dense", many);
         list.replaceChildren(...rows);
       },
-      parts(tile, pictures) {
-        tile.gap = tile.head === null ? null : gaps[tile.layer]?.[tile.head] ?? null;
+      parts(tile, pictures, { state }) {
+        const words = wordsOf(state.lang), from = tile.removed.flatMap((each, side) => (each ? ["AB"[side]] : []));
+        tile.gap = tile.head === null || from.length ? null : gaps[tile.layer]?.[tile.head] ?? null;
         return [h("span", { class: "two-heads" }, pictures),
-          h("span", { class: "under" }, h("span", {}, tile.short), h("span", { class: "gap" }, tile.gap === null ? "" : percent(tile.gap)))];
+          h("span", { class: "under" }, h("span", {}, tile.short), h("span", { class: "gap" }, tile.gap === null ? "" : percent(tile.gap)),
+            from.length ? h("span", { class: "pattern" }, words.removedFrom({ sides: from.join(words.and) })) : null)];
       },
       show(tiles, { state: { lang } }) {
         key.textContent = tiles.some(({ gap }) => gap !== null) ? `${wordsOf(lang).keyOfGaps}${lang === "zh" ? "。" : "."}` : "";

@@ -4,7 +4,7 @@ import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
 import { briefChange, inPoints, percent, percentChange } from "./numbers.js";
 import { cells } from "./tiles.js";
-import { highestOf } from "./view.js";
+import { highestOf, isRemoved } from "./view.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
 import { wordsOf } from "./words.js";
 
@@ -30,7 +30,7 @@ export function differenceCells(pairs, tiles) {
         const high = highestOf(sums.map(Math.abs), LEAST_HIGH), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
         show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
-      if (view.both.some(({ absent }) => absent === "layer")) none();
+      if (view.both.some(({ absent, data, number, head }) => absent === "layer" || isRemoved(data, number, head))) none();
       else (pairs.same ? aligned : gathered)(view, window, give, none);
     },
     palette(root, high) {
