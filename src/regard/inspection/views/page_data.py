@@ -11,6 +11,7 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
+from regard.inspection.views.default_place import default_place
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import effective_note, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
@@ -100,7 +101,8 @@ def _record(
     layer, head, place = map(_from_0, chosen)
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
-    outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
+    places = record.outcomes or answered(record)
+    outcomes = _outcomes(places, len(record.layers), arrays) | {"chosen": default_place(record, places)}
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, First(layer, head, row), done)
     for number, (kept, each) in enumerate(zip(layers, record.layers, strict=True), start=1):
@@ -165,7 +167,6 @@ def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]
             {"name": visible(each.name), "query": each.query, "label": visible(each.label), "score": each.score}
             for each in outcomes.places
         ],
-        "chosen": outcomes.default(),
         "hidden": _rows(outcomes.hidden, labels, arrays),
         "removed": _rows(heads, labels, arrays),
         "note": visible(outcomes.note),
