@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-import regard
 from page.live_records import LABELS, WORDS, Toy, document
 from regard.errors import ArgumentError
-from regard.inspection import Case, RemoveHead, comparison, live_page, load_record, save_record, see
+from regard.inspection import Case, Record, RemoveHead, comparison, live_page, load_record, save_record, see
 from regard.page import as_text
 
 
@@ -28,7 +27,7 @@ def test_a_record_names_the_heads_that_it_is_without(records, tmp_path):
     save_record(other, tmp_path / "other.safetensors")
     assert load_record(tmp_path / "other.safetensors").without == other.without
     with pytest.raises(ArgumentError, match="`without` must name heads of `layers`"):
-        regard.inspection.Record(("a",), without=((1, 1),))
+        Record(("a",), without=((1, 1),))
 
 
 def test_a_removed_head_is_crossed_out_and_has_no_map(records, live):

@@ -102,7 +102,7 @@ def _record(
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
     places = record.outcomes or answered(record)
-    outcomes = _outcomes(places, len(record.layers), arrays) | {"chosen": default_place(record, places)}
+    outcomes = _outcomes(places, default_place(record, places), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, First(layer, head, row), done)
     for number, (kept, each) in enumerate(zip(layers, record.layers, strict=True), start=1):
@@ -156,7 +156,7 @@ def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any
     return {} if parts is None else {name: arrays.add(value) for name, value in parts.items()}
 
 
-def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]:
+def _outcomes(outcomes: Outcomes, chosen: int, layers: int, arrays: Arrays) -> dict[str, Any]:
     labels: dict[str, int] = {}
     # Those of an encoder and of a decoder come before those of the layers that are drawn.
     heads = [head for layer in outcomes.removed[-layers:] for head in layer] if layers else []
@@ -167,6 +167,7 @@ def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]
             {"name": visible(each.name), "query": each.query, "label": visible(each.label), "score": each.score}
             for each in outcomes.places
         ],
+        "chosen": chosen,
         "hidden": _rows(outcomes.hidden, labels, arrays),
         "removed": _rows(heads, labels, arrays),
         "note": visible(outcomes.note),
