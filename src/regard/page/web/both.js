@@ -12,7 +12,7 @@ import { weightCells } from "./map_weights.js";
 import { pairsOf } from "./pairs.js";
 import { patchedPart } from "./patched.js";
 import { sideMark } from "./sides.js";
-import { chosenOf, stepsView } from "./steps.js";
+import { chosenOf, stepsFocus, stepsView } from "./steps.js";
 import { isRemoved } from "./view.js";
 import { warningsOf } from "./warned.js";
 import { inputNameOf, nounOf, wordsOf } from "./words.js";
@@ -121,6 +121,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       walk.hidden = !isTold[side];
       if (isTold[side]) step(each, chosen[side]);
       else title.textContent = why;
+      if (isTold[side]) title.append(` ${stepsFocus(each, words, state.key !== null)}`);
       title.prepend(sideMark(side), " ");
       mapTitle.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
       mapBox.hidden = !hasLayer || Boolean(removed);

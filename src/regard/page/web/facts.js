@@ -24,8 +24,8 @@ export function nameOfHead({ usesPooling, number, data, layer, head }, words) {
       + (isRemoved(data, number, head) ? words.wasRemoved : "")];
 }
 
-// The name of what is predicted for.
-function nameOfPlace({ data, place, names }) {
+/** The name of what is predicted for. */
+export function nameOfPlace({ data, place, names }) {
   const every = place.query !== null && data.outcomes.places.length === (data.queries || data.items).length;
   return every ? (data.numbered_queries || names)[place.query] : place.name;
 }
