@@ -97,16 +97,15 @@ def in_points(text: str, language: str = "en") -> str:
 
     Example:
         >>> in_points("+28%"), in_points("-<1%"), in_points("28%", "zh"), in_points("NaN")
-        ('+28 points', '<1 point lower', '28 个百分点', 'NaN')
+        ('+28 points', '<1 lower', '28 个百分点', 'NaN')
     """
     if not text.endswith("%"):
         return text
     size = text.removesuffix("%")
     bare = size.lstrip("+-")
-    count = 1 if bare in ("1", "<1") else 2
     if bare == size or bare[0].isdigit():
-        return say("points", language, size=size, count=count)
-    return say("pointsLower" if size.startswith("-") else "pointsHigher", language, size=bare, count=count)
+        return say("points", language, size=size, count=1 if bare in ("1", "<1") else 2)
+    return say("pointsLower" if size.startswith("-") else "pointsHigher", language, size=bare)
 
 
 def four_digits(value: float) -> str:

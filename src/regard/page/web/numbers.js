@@ -85,9 +85,9 @@ export function briefChange(before, after) {
  */
 export function inPoints(text, words) {
   if (!text.endsWith("%")) return text;
-  const size = text.slice(0, -1), bare = size.replace(/^[+−]/, ""), count = ["1", "<1"].includes(bare) ? 1 : 2;
-  if (bare === size || /^\d/.test(bare)) return words.points({ size, count });
-  return words[size.startsWith("−") ? "pointsLower" : "pointsHigher"]({ size: bare, count });
+  const size = text.slice(0, -1), bare = size.replace(/^[+−]/, "");
+  if (bare === size || /^\d/.test(bare)) return words.points({ size, count: ["1", "<1"].includes(bare) ? 1 : 2 });
+  return words[size.startsWith("−") ? "pointsLower" : "pointsHigher"]({ size: bare });
 }
 
 /** The change of an outcome: of a label's probability from what to what, or that it's unchanged; and whether it is noise. */
