@@ -16,6 +16,8 @@ const LEAST_ROWS = 3;
 const NOTEWORTHY = 0.01;
 // Words of more letters than that may be broken.
 const MOST_UNBROKEN = 20;
+// Of more letters there is no room beside bars that are said to be noise.
+const MOST_BESIDE_NOISE = 10;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
 
@@ -61,12 +63,14 @@ export function comparedView(root, choose, pairs = null) {
     const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(hasGap ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
     const isKept = new Set(rows), others = there.filter((row) => !isKept.has(row)), namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
+    const longest = longestWord(rows.flatMap((row) => namesAt(row))), isNoise = both.some((each) => each.hidden.some((outcome) => outcome.isNoise));
     root.replaceChildren(
-      headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
+      headedTable({ class: pairs ? "compared two" : longest > MOST_BESIDE_NOISE && isNoise ? "compared noisy-names" : "compared",
+        style: { "--name": `${longest}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
         : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first.kind, words))] : []),
       ...barKey({ equal: pairs ? 0 : equalShare(view), heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
-        isNoise: both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) }, words),
+        isNoise: isNoise || both.some((each) => each.removed.flat().some((outcome) => outcome.isNoise)) }, words),
       h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects));
   };
 }
