@@ -12,8 +12,8 @@ from regard.page.modules import joined
 ASCII = re.compile(r"sqrt|sum_|max_|\w_\w|\*|\^| x \d| x \[|[^e]-\d|-inf")
 # The name of a part, such as top_k, is what a reader writes in Python.
 SHOWN = """
-() => [...document.querySelectorAll("main :is(td, th, p, label, caption, h3, span)")].filter((each) => !each.querySelector("select"))
-  .map((each) => each.textContent).join("\\n")
+() => [...document.querySelectorAll("main :is(td, th, p, label, caption, h3, span)")]
+  .filter((each) => !each.querySelector("select")).map((each) => each.textContent).join("\\n")
 """
 
 
