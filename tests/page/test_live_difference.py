@@ -90,7 +90,7 @@ def changed(place, outcome):
     if before != after:
         return f"{before} → {after}"
     # Another answer is a change, however little the probability of this one changes.
-    return "unchanged" if outcome.label == place.label else f"{'−' if outcome.change < 0 else '+'}<1 point"
+    return "unchanged" if outcome.label == place.label else f"<1 {'lower' if outcome.change < 0 else 'higher'}"
 
 
 @pytest.mark.parametrize("name", ["records", "twins"])

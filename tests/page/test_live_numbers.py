@@ -16,7 +16,16 @@ from regard.inspection.views.facts import sentence
 from regard.inspection.views.outcome_text import change_text, said, without_text
 from regard.inspection.views.story import story
 from regard.page.modules import joined
-from regard.page.numbers import decimals_of, in_decimals, percent, percent_change, probability, rounded_text
+from regard.page.numbers import (
+    brief_change,
+    decimals_of,
+    in_decimals,
+    in_points,
+    percent,
+    percent_change,
+    probability,
+    rounded_text,
+)
 
 # The texts of each of some views.
 READ = """
@@ -128,7 +137,9 @@ def test_numbers_are_written_as_python_writes_them(script):
     for kind in ("labels", "numbers", "vectors"):
         sizes = [math.fabs(each) for each in changes] if kind == "vectors" else changes
         texts = script(
-            joined("numbers.js"), "x[1].map((each) => changeText(each, x[0]))", [kind, [*sizes, 0.0, math.nan]]
+            joined("facts.js"),
+            "x[1].map((each) => changeText(each, x[0], wordsOf('en')))",
+            [kind, [*sizes, 0.0, math.nan]],
         )
         expected = [change_text(Outcome("", None, each), kind) for each in [*sizes, 0.0, math.nan]]
         assert texts == [*map(typographic, expected)]
@@ -137,6 +148,21 @@ def test_numbers_are_written_as_python_writes_them(script):
     ]
     found = script(joined("numbers.js"), "x.map((each) => percentChange(...each))", [*pairs, (0.5, 0.5)])
     assert found == [typographic(percent_change(*each)) for each in [*pairs, (0.5, 0.5)]]
+
+
+@pytest.mark.parametrize(("lang", "told"), [("en", "<1 lower"), ("zh", "低 <1 个百分点")])
+def test_a_difference_of_less_than_a_point_is_said_in_words(script, lang, told):
+    """A minus sign before "<" isn't read; how differences are written is the same in Python and on the page."""
+    pairs = [(0.501, 0.499), (0.499, 0.501), (0.001, 0.999), (0.2, 0.19), (0.2, 0.5), (0.5, 0.5), (math.nan, 0.5)]
+    source, write = joined("facts.js"), "inPoints(percentChange(...each), wordsOf(x[0]))"
+    found = script(source, f"x[1].map((each) => {write})", [lang, pairs])
+    assert found == [typographic(in_points(percent_change(*each), lang)) for each in pairs]
+    assert found[0] == told
+    brief = script(source, "x.map((each) => briefChange(...each))", pairs)
+    assert brief == [typographic(brief_change(*each)) for each in pairs]
+    assert brief[:2] == ["<1", "<1"]
+    change = Outcome("VERB", 0.4, -0.002)
+    assert change_text(change, "labels", Place("saw", 0, "NOUN", 0.001), lang) == in_points("-<1%", lang)
 
 
 def test_numbers_below_zero_have_one_minus_sign(live):

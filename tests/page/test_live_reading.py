@@ -174,7 +174,7 @@ def test_all_of_many_heads_are_seen_at_once(live, layers, heads):
 def test_of_many_heads_one_is_told_in_words(live):
     page = live(document(many_heads(12, 12)))
     line = page.locator(".heads .line")
-    assert line.inner_text() == "12 · average"
+    assert line.inner_text() == "layer 12, average of its heads"
     page.locator('[data-id="head 3 6"]').hover()
     assert line.inner_text() == "4.7 · same · 60%"
     page.locator('[data-id="head 3 7"]').click()

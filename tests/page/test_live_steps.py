@@ -2,15 +2,16 @@
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 import torch
 
-from page.live_records import document, record_of_calls
+from page.live_records import RECORDS, document, record_of_calls, seen
 from regard.attention import Causal, Dot
 from regard.attention.masks import Mask, Predicate
-from regard.inspection import LayerRecord
+from regard.inspection import LayerRecord, Outcomes, Place
 from regard.inspection.record.seen_layer import SeenLayer
 from regard.page.modules import joined
 from regard.page.numbers import percent
@@ -45,7 +46,9 @@ def test_the_softmax_is_written_with_numbers_that_give_the_weight(live, middle, 
     page = live(document(record_of_calls(layer_of_scores(scores, mask))))
     for query, key in ((1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)):
         page.evaluate(f"location.hash = '#place={query}&layer=1&head=1&key={key}'")
-        page.wait_for_function(f"document.querySelector('.steps-part .quiet').textContent === '{query} → {key}'")
+        page.wait_for_function(
+            f"document.querySelector('.steps-part .quiet').textContent.startsWith('{query} → {key},')"
+        )
         row = scores[query - 1, :query].double()
         weight, own, largest = float(row.softmax(0)[key - 1]), float(row[key - 1]), float(row.max())
         subtracted, softmax = page.evaluate(STEP)[-2:]
@@ -53,7 +56,7 @@ def test_the_softmax_is_written_with_numbers_that_give_the_weight(live, middle, 
         assert found, subtracted
         for text, number in zip(found.groups(), (own, largest, own - largest), strict=True):
             assert number_of(text) == pytest.approx(number, rel=5e-4, abs=1e-12)
-        found = re.fullmatch(rf"softmax over {query} e\^\(?([^\s)]+)\)? ÷ (\S+) = (\S+)", softmax)
+        found = re.fullmatch(rf"softmax over {query} exp\(([^\s)]+)\) ÷ (\S+) = (\S+)", softmax)
         assert found, softmax
         assert math.exp(number_of(found[1])) / float(found[2]) == pytest.approx(
             weight, rel=2e-3 + 5e-4 * abs(own - largest)
@@ -105,3 +108,51 @@ def test_what_is_printed_of_sums_adds_up(script):
 def test_minus_infinity_is_no_number_to_add(script):
     hidden = script(joined("sums.js"), "scoreTexts({ scaled: 0.5, bias: -Infinity, score: -Infinity })")
     assert (hidden["scaled"], hidden["bias"], hidden["score"]) == ("0.5000", "−Infinity", "−Infinity")
+
+
+def note_of(page):
+    return page.locator(".steps-part .title .quiet").inner_text()
+
+
+def test_the_heading_says_which_weight_the_steps_are_of_and_why(live):
+    page = live(document(seen()), "#place=2&key=all&lang=en")
+    record = seen()
+    weights = record.layers[-1].weights().mean(0)[1]
+    names = ("a", "saw (2)", "film", "saw (4)", ".")
+    largest, other = int(weights.argmax()), int(weights.argmin())
+    assert note_of(page) == f"saw (2) → {names[largest]}, the largest weight"
+    page.evaluate(f"location.hash = '#place=2&key={other + 1}&lang=en'")
+    page.wait_for_function("document.querySelector('.steps-part .title .quiet').textContent.includes('chosen')")
+    assert note_of(page) == f"saw (2) → {names[other]}, as chosen"
+    page.evaluate(f"location.hash = '#place=2&key={other + 1}&lang=zh'")
+    page.wait_for_function("document.querySelector('.steps-part .title .quiet').textContent.includes('所选')")
+
+
+@pytest.mark.parametrize(("name", "start"), [("a label", "average of all rows → "), ("a label, pooled", "pooling → ")])
+def test_the_heading_names_averages_and_the_pooling(live, name, start):
+    found = note_of(live(document(RECORDS[name]())))
+    assert found.startswith(start)
+    assert found.endswith(", the largest weight")
+
+
+def test_what_the_steps_leave_out_is_told_by_its_sum(live):
+    """Of many products three are written, and of many shares eight."""
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 1, 1, 12, 7)
+    layer = LayerRecord(
+        "layer 1",
+        (SeenLayer("", "a call", query, key, key, Dot(), "softmax", None, None, 0.0, torch.arange(0), key[:, :, :0]),),
+    )
+    record = replace(record_of_calls(layer), outcomes=Outcomes("labels", "item", (Place("the whole", None, "x", 0.5),)))
+    page = live(document(record), "#key=3&lang=en")
+    steps = page.evaluate(STEP)
+    row = int(layer.weights()[0, :, 2].argmax())
+    terms = sorted((query[0, 0, row] * key[0, 0, 2]).double().tolist(), key=abs, reverse=True)
+    told = re.search(r"\+ … \(4 other products, together (\S+)\) = (\S+)", " ".join(steps))
+    assert told, steps
+    assert number_of(told[1]) == pytest.approx(sum(terms[3:]), rel=1e-3)
+    assert number_of(told[2]) == pytest.approx(sum(terms), rel=1e-3)
+    shares = layer.weights()[0, :, 2].double()
+    assert (
+        f", … (4 others, {percent(float(shares[8:].mean()))} on average) → {percent(float(shares.mean()))}" in steps[-1]
+    )

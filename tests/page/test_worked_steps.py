@@ -81,7 +81,7 @@ def texts(page, part):
 def agree(page, numbers):
     """The page's weights and outputs, written with four digits, are the oracle's."""
     for part, expected in zip(("normalise", "outputs"), numbers.computed(), strict=True):
-        shown = [[float(text) for text in row] for row in texts(page, part)]
+        shown = [[float(text.replace("−", "-")) for text in row] for row in texts(page, part)]
         np.testing.assert_allclose(shown, expected, rtol=5.1e-4, atol=1e-12, err_msg=part)
 
 
@@ -386,7 +386,7 @@ def test_a_link_shows_the_same_again(live, documents):
     numbers.of["Wq"][3, 1], numbers.temperature, numbers.allowed[1, 2] = -0.125, 0.3, False
     query, key, value = numbers.vectors()
     weights, _ = attention(query / 2.5, key, value, numbers.allowed, "dot", "softmax", 0.3)
-    shown = [[float(text) for text in row] for row in texts(again, "normalise")]
+    shown = [[float(text.replace("−", "-")) for text in row] for row in texts(again, "normalise")]
     np.testing.assert_allclose(shown, weights, rtol=5.1e-4, atol=1e-12)
 
 
@@ -401,16 +401,16 @@ def test_a_pair_is_chosen_by_a_click_and_by_arrow_keys(live, documents):
     page = live(documents["000"])
     page.click('[data-id="sum 0 0"]')
     assert page.locator(".pair h2").text_content() == "From x1 to x1, number by number"
-    assert page.locator(".pair .sum").text_content() == "q · k = 1 x 0 + 0 x 1 + 2 x 1 = 2"
+    assert page.locator(".pair .sum").text_content() == "q · k = 1 × 0 + 0 × 1 + 2 × 1 = 2"
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     assert page.evaluate("document.activeElement.dataset.id") == "sum 0 1"
     assert page.locator(".pair h2").text_content() == "From x1 to x2, number by number"
-    assert "1 x [0, 0, 1] + 0 x [1, 1, 0]" not in page.locator(".pair").text_content()
+    assert "1 × [0, 0, 1] + 0 × [1, 1, 0]" not in page.locator(".pair").text_content()
     assert (
-        "0 x [0, 0, 1] + 2 x [1, 1, 0] + 0 x [0, 1, 0] + 2 x [1, 1, 0] = [4, 4, 0]"
+        "0 × [0, 0, 1] + 2 × [1, 1, 0] + 0 × [0, 1, 0] + 2 × [1, 1, 0] = [4, 4, 0]"
         in page.locator(".pair").text_content()
     )
     # In the table of the mask a space bar hides the key.
@@ -436,8 +436,8 @@ def test_the_exercise_names_slips_and_counts(live):
     assert answer(page, 0, "four") == "Write a number such as 0.43."
     assert answer(page, 0, "4") == phrase("right", "en")
     assert page.evaluate("document.activeElement.dataset.id") == "blank 1"
-    assert answer(page, 1, "4") == phrase("forgot sqrt(d)", "en")
-    assert answer(page, 1, "1.33") == phrase("divided by d", "en")
+    assert answer(page, 1, "4") == phrase("forgot sqrt(d)", "en").replace("sqrt(d)", "√d")
+    assert answer(page, 1, "1.33") == phrase("divided by d", "en").replace("sqrt(d)", "√d")
     assert answer(page, 1, "2,31") == phrase("right", "en")
     page.click('[data-id="show 2"]')
     assert page.locator(".verdict").nth(2).text_content() == phrase("answer", "en", value="1")

@@ -6,6 +6,7 @@ import re
 from regard.page.messages import say
 
 __all__ = [
+    "brief_change",
     "counted",
     "decimals_of",
     "four_digits",
@@ -91,17 +92,35 @@ def percent_change(before: float, after: float, change: float | None = None) -> 
     return f"{'-' if (points or change) < 0 else '+'}{size}%"
 
 
+def brief_change(before: float, after: float) -> str:
+    """The difference of two fractions as a number of points where there is no room for words.
+
+    Less than one has no sign, which nobody reads before "<".
+
+    Example:
+        >>> [brief_change(*pair) for pair in ((0.036, 0.064), (0.814, 0.806), (0.5, 0.25), (0.5, 0.5))]
+        ['+2', '<1', '-25', '0']
+    """
+    size = percent_change(before, after).removesuffix("%")
+    return size[1:] if size[1:].startswith("<") else size
+
+
 def in_points(text: str, language: str = "en") -> str:
     """A percentage that is the difference of two percentages, in percentage points; other texts stay as they are.
 
+    Which way a difference goes that isn't a number itself, as <1, is said in words.
+
     Example:
         >>> in_points("+28%"), in_points("-<1%"), in_points("28%", "zh"), in_points("NaN")
-        ('+28 points', '-<1 point', '28 个百分点', 'NaN')
+        ('+28 points', '<1 lower', '28 个百分点', 'NaN')
     """
     if not text.endswith("%"):
         return text
     size = text.removesuffix("%")
-    return say("points", language, size=size, count=1 if size.lstrip("+-") in ("1", "<1") else 2)
+    bare = size.lstrip("+-")
+    if bare == size or bare[0].isdigit():
+        return say("points", language, size=size, count=1 if bare in ("1", "<1") else 2)
+    return say("pointsLower" if size.startswith("-") else "pointsHigher", language, size=bare)
 
 
 def four_digits(value: float) -> str:

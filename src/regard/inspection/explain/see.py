@@ -124,6 +124,7 @@ def see(
         outcomes=outcomes,
         input=case.input,
         warnings=case.warnings,
+        without=tuple(_without(layers, changes, numbers)),
     )
 
 
@@ -150,12 +151,29 @@ def _note(unknown: Sequence[str]) -> str:
 
 
 def _removal(layer: LayerRecord, head: int, numbers: dict[str, int]) -> RemoveHead:
-    """The removal of a head of a layer, whose heads may be those of several calls."""
+    name, own = _module_and_head(layer, head)
+    return RemoveHead(numbers[name], own)
+
+
+def _module_and_head(layer: LayerRecord, head: int) -> tuple[str, int]:
+    """The module of a head of a layer, whose heads may be those of several calls, and its number there, from 1."""
     for call in layer.calls:
         if head < call.heads:
-            return RemoveHead(numbers[call.name], head + 1)
+            return call.name, head + 1
         head -= call.heads
     raise ArgumentError(f"`head` must be one of {layer.heads}.")
+
+
+def _without(
+    layers: Sequence[LayerRecord], changes: Sequence[Change], numbers: dict[str, int]
+) -> Iterator[tuple[int, int]]:
+    """The heads, (layer, head) from 1, that some changes remove."""
+    removals = [each for change in changes for each in change.members if isinstance(each, RemoveHead)]
+    for number, layer in enumerate(layers, start=1):
+        for head in range(layer.heads) if removals and not layer.is_effective else ():
+            name, own = _module_and_head(layer, head)
+            if any(each.head in (None, own) and each.in_layer(numbers[name], name) for each in removals):
+                yield number, head + 1
 
 
 def removal_of(case: Case, layer: int, head: int) -> RemoveHead:

@@ -7,8 +7,8 @@ from regard.inspection.figures.legend import draw_legend
 from regard.inspection.figures.sheet import SMALL, Sheet
 from regard.inspection.figures.shown import Shown
 from regard.inspection.figures.weighed import full_change, with_minus
-from regard.inspection.views.outcome_text import change_text, or_zero, said
-from regard.inspection.views.removed_heads import head_names
+from regard.inspection.views.outcome_text import change_text, or_zero, said, size_text
+from regard.inspection.views.removed_heads import layer_patterns
 from regard.inspection.views.story import long_change
 
 __all__ = ["draw_heads"]
@@ -42,7 +42,7 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
     y = 0.0
     for number in reversed(range(len(layers))):
         layer = layers[number]
-        patterns = [""] * layer.heads if pooling else head_names(layer, record.items, record.queries is not None)
+        patterns = [""] * layer.heads if pooling else layer_patterns(record, number + 1)
         rows, columns = found[number][0].sums.shape
         tall = side * min(1.5, max(rows / columns, 10 / side))
         sheet.text(
@@ -80,12 +80,8 @@ def draw_heads(sheet: Sheet, shown: Shown) -> None:
         kind = {"labels": "the probability", "numbers": "the number", "vectors": "the vector"}[outcomes.kind]
         of = f" of {place.label}" if outcomes.kind == "labels" and place.label else ""
         sheet.box(left, y + 7, 14, 1.8, fill=EFFECT)
-        note = f"how {kind}{of} changes without the head, up to {_size(full, outcomes.kind, outcomes.error)}"
+        note = f"how {kind}{of} changes without the head, up to {size_text(full, outcomes.kind, outcomes.error)}"
         sheet.paragraph(left + 18, y + 3, note, sheet.width - left - 18, colour=QUIET)
-
-
-def _size(change: float, kind: str, error: float | None) -> str:
-    return change_text(Outcome("", None, abs(change)), kind, error=error).removeprefix("+")
 
 
 def _title(words: bool, pooling: bool) -> str:

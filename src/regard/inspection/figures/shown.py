@@ -113,4 +113,4 @@ def shown_of(record: Record, layer: int | None, head: int | None, query: int | N
     if layer is not None or head is not None:
         select_weights(record, layer, head)  # which checks that they are there
     found = Shown(record, 0, layer, head, query is not None)
-    return replace(found, number=chosen_place(found.outcomes, query))
+    return replace(found, number=chosen_place(record, found.outcomes, query))

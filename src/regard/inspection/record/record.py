@@ -202,6 +202,8 @@ class Record:
         previous: the text of what was written before each of `queries`; empty without `decoder`.
         input: what is drawn of an input that is no text; None: only the texts of its items are shown.
         warnings: why the prediction for this input may be wrong, as sentences: the warnings that were given of it.
+        without: the heads that the model ran without, (layer, head) of `layers`, from 1. Their weights, which are in
+            `layers`, were computed, but nothing was taken by them.
 
     Raises:
         ArgumentError: sizes that don't match.
@@ -229,6 +231,7 @@ class Record:
     previous: tuple[str, ...] = ()
     input: DrawnInput | None = None
     warnings: tuple[str, ...] = ()
+    without: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         keys, queries, previous = len(self.items), len(self.query_items), len(self.previous)
@@ -249,6 +252,9 @@ class Record:
                         f"`{name}` must hold weights (head, {shape[0]}, {shape[1]}), one for each query and key, but "
                         f"{layer.name} has {(layer.heads, *layer.shape)}."
                     )
+        for layer, head in self.without:
+            if not 1 <= layer <= len(self.layers) or not 1 <= head <= self.layers[layer - 1].heads:
+                raise ArgumentError(f"`without` must name heads of `layers`, from 1, but has {(layer, head)}.")
         if self.grid is not None and math.prod(self.grid) != keys:
             raise ArgumentError(f"`grid` must have {keys} cells, one for each of `items`, but is {self.grid}.")
         if self.input is not None:

@@ -54,6 +54,7 @@ def save_record(record: Record, path: str | Path) -> None:
         "outcomes": None if record.outcomes is None else record.outcomes.to_json(),
         "input": None if record.input is None else _drawn_to_json(record.input),
         "warnings": list(record.warnings),
+        "without": [list(each) for each in record.without],
     }
     Seen(calls, about=about).save(path)
 
@@ -157,12 +158,14 @@ def _record(about: dict[str, Any], seen: Seen) -> Record:
         grid=_field(about, "grid", _or_none(_grid)),
         seen=seen,
         outcomes=_field(about, "outcomes", _or_none(Outcomes.from_json)),
-        # Older files have no layers of self-attention beside those to the source, no input and no warnings.
+        # Older files have no layers of self-attention beside those to the source, no input, no warnings and no heads
+        # that were removed.
         encoder=_field(about, "encoder", layers, []),
         decoder=_field(about, "decoder", layers, []),
         previous=_field(about, "previous", _texts, []),
         input=_field(about, "input", _or_none(_drawn_from_json), None),
         warnings=_field(about, "warnings", _texts, []),
+        without=_field(about, "without", lambda heads: tuple(map(_grid, as_list(heads))), []),
     )
     if record.outcomes is not None:
         _check_outcomes(record, record.outcomes)

@@ -12,9 +12,10 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
+from regard.inspection.views.default_place import default_place
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted, rounded
-from regard.inspection.views.removed_heads import head_names
+from regard.inspection.views.removed_heads import layer_patterns
 from regard.page.messages import say
 from regard.page.numbers import counted, percent, plural, probability
 from regard.page.visible import visible
@@ -134,13 +135,13 @@ def comparison_of(
     records = _with_outcomes(first), _with_outcomes(second)
     outcomes = _outcomes(records[0]), _outcomes(records[1])
     alignment = align(*records)
-    one = _most_different(outcomes, alignment.places) if query is None else query - 1
+    one = _most_different(records[0], outcomes, alignment.places) if query is None else query - 1
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
     has_partner = other is not None
     if other is None and all(None in pair for pair in alignment.places):
         # Where nothing corresponds, as labels of words and that of the whole, each record shows what it shows alone.
-        other = outcomes[1].default()
+        other = default_place(records[1], outcomes[1])
     its = None
     if other is not None and has_head(records[1], layer, head):
         its = story_of(records[1], layer=layer, head=head, query=other + 1)
@@ -180,9 +181,9 @@ def joined(names: Compared) -> str:
     return " / ".join(dict.fromkeys(filter(None, names)))
 
 
-def _most_different(outcomes: tuple[Outcomes, Outcomes], places: Sequence[Pair]) -> int:
+def _most_different(first: Record, outcomes: tuple[Outcomes, Outcomes], places: Sequence[Pair]) -> int:
     """The prediction of the first record that is another one in the second, or whose probability differs most."""
-    default, chosen = outcomes[0].default(), outcomes[0].chosen
+    default, chosen = default_place(first, outcomes[0]), outcomes[0].chosen
     paired = {one: other for one, other in places if one is not None and other is not None}
     if not paired or (chosen is not None and chosen in paired):
         return default
@@ -238,11 +239,8 @@ def _items(
 
 def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[HeadDifference]:
     found = head_differences(*records, alignment)
-    for layer, (one, other, differences) in enumerate(zip(*(each.layers for each in records), found, strict=False), 1):
-        patterns = [
-            head_names(each, record.items, record.queries is not None)
-            for each, record in zip((one, other), records, strict=True)
-        ]
+    for layer, (*_, differences) in enumerate(zip(*(each.layers for each in records), found, strict=False), 1):
+        patterns = [layer_patterns(each, layer) for each in records]
         for head, (a, b, difference) in enumerate(zip(*patterns, differences, strict=False), start=1):
             yield HeadDifference(layer, head, (a, b), difference)
 

@@ -21,7 +21,7 @@ from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import MOST_ROWS, about_others, largest_in_turn, warnings_of
 from regard.page import Block, Items, Page, Prose, Table
 from regard.page.messages import say
-from regard.page.numbers import in_points, percent, percent_change
+from regard.page.numbers import brief_change, in_points, percent, percent_change
 from regard.page.visible import clip
 
 __all__ = ["comparison", "comparison_page", "difference_table", "titles_of"]
@@ -124,7 +124,7 @@ def difference_table(found: RecordDifference, layer: int | None, head: int | Non
         values.append(weights[:, [key[number] for key in keys]])
     # As in the table of the items, differences are those of the percentages that are written.
     difference = [
-        [percent_change(*pair).removesuffix("%") for pair in zip(*each, strict=True)]
+        [brief_change(*pair) for pair in zip(*each, strict=True)]
         for each in zip(*(value.tolist() for value in values), strict=True)
     ]
     a, b = found.records
@@ -201,7 +201,11 @@ def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
     if not ranked:
         return
     rows = [
-        (f"{each.layer}.{each.head}", *each.patterns, *([percent(each.difference)] if known else []))
+        (
+            f"{each.layer}.{each.head}",
+            *each.patterns,
+            *(["" if "removed" in each.patterns else percent(each.difference)] if known else []),
+        )
         for each in ranked[:top]
     ]
     columns = ("head", "pattern in A", "in B", *(["weight that is on other items"] if known else []))

@@ -19,6 +19,7 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.allowed_keys import allowed_keys, masked_keys
 from regard.inspection.views.change_words import change_words
+from regard.inspection.views.default_place import default_place
 from regard.inspection.views.outcome_text import item_name, or_zero, quoted, rounded, signed_percent, size_text
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
@@ -140,7 +141,8 @@ def story_of(
     Args:
         record: a record that `see` made.
         layer, head: whose weights, from 1; None: the last layer, the average of its heads.
-        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
+        query: the number of the place, from 1; None: as `default_place` chooses it, the one whose prediction changes
+            most if an item is hidden.
         attribution: a name of `ATTRIBUTIONS`, the method that says how much each item contributes; None: the weights.
         case: what `see` was given; "gradient-weighted" runs its model again, and no other method needs it.
 
@@ -150,7 +152,7 @@ def story_of(
     """
     if record.outcomes is None:
         raise ArgumentError("`record` must have outcomes, as those of `see` have, but has none.")
-    number = chosen_place(record.outcomes, query)
+    number = chosen_place(record, record.outcomes, query)
     place = record.outcomes.places[number]
     found = attributed_items(record, attribution or "raw", number, layer, head, case)
     weights = tuple(found.weights.double().tolist())
@@ -204,18 +206,20 @@ def _where(record: Record, place: Place, layer: int | None, head: int | None) ->
     return message, {"layer": number, "head": head or 1}
 
 
-def chosen_place(outcomes: Outcomes, query: int | None) -> int:
+def chosen_place(record: Record, outcomes: Outcomes, query: int | None) -> int:
     """The number of the place that is shown, from 0.
 
     Args:
-        outcomes: the predictions.
-        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden.
+        record: of what.
+        outcomes: its predictions, or those that stand for them.
+        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden, and of
+            a text that was written, where that wasn't measured, a word with a large weight; see `default_place`.
 
     Raises:
         ArgumentError: there is no such place.
     """
     if query is None:
-        return outcomes.default()
+        return default_place(record, outcomes)
     count = len(outcomes.places)
     if not 1 <= query <= count:
         numbers, last = "1" if count == 1 else f"from 1 to {count}", outcomes.places[-1].name

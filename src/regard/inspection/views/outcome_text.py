@@ -102,7 +102,10 @@ def _told(outcome: Outcome, kind: str, place: Place | None, language: str, error
     size = size_text(abs(change), kind, error)
     if kind == "numbers" and error and not float(size):
         return size if place is None else say("unchanged", language)
-    return size if change == 0 else f"{'-' if change < 0 else '+'}{size}"
+    if change == 0:
+        return size
+    sign = "-" if change < 0 else "+"
+    return in_points(f"{sign}{percent(abs(change))}", language) if kind == "labels" else f"{sign}{size}"
 
 
 def signed_percent(value: float) -> str:

@@ -11,11 +11,12 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
+from regard.inspection.views.default_place import default_place
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import effective_note, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, vectors, weights_table
-from regard.inspection.views.removed_heads import head_names
+from regard.inspection.views.removed_heads import layer_patterns
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 
@@ -100,16 +101,17 @@ def _record(
     layer, head, place = map(_from_0, chosen)
     # First what must be there; the weights share the room that it leaves.
     drawn = drawn_values(record.input, arrays)
-    outcomes = _outcomes(record.outcomes or answered(record), len(record.layers), arrays)
+    places = record.outcomes or answered(record)
+    outcomes = _outcomes(places, default_place(record, places), len(record.layers), arrays)
     row = outcomes["places"][outcomes["chosen"] if place is None else place]["query"]
     layers = kept_weights(record, arrays, most_bytes, First(layer, head, row), done)
-    for kept, each in zip(layers, record.layers, strict=True):
+    for number, (kept, each) in enumerate(zip(layers, record.layers, strict=True), start=1):
         kept |= {
             "name": visible(each.name),
             "heads": each.heads,
             "queries": each.shape[0],
             "keys": each.shape[1],
-            "patterns": head_names(each, record.items, record.queries is not None),
+            "patterns": layer_patterns(record, number),
             "rule": visible(each.calls[0].rule_text),
             **({"effective": True} if each.is_effective else {}),
         }
@@ -142,6 +144,7 @@ def _record(
         "grid": None if record.grid is None else list(record.grid),
         "input": drawn,
         "warnings": list(map(visible, record.warnings)),
+        "without": [[layer - 1, head - 1] for layer, head in record.without],
         "layers": layers,
         "pooling": pooling,
         "outcomes": outcomes,
@@ -153,7 +156,7 @@ def _added(parts: dict[str, np.ndarray] | None, arrays: Arrays) -> dict[str, Any
     return {} if parts is None else {name: arrays.add(value) for name, value in parts.items()}
 
 
-def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]:
+def _outcomes(outcomes: Outcomes, chosen: int, layers: int, arrays: Arrays) -> dict[str, Any]:
     labels: dict[str, int] = {}
     # Those of an encoder and of a decoder come before those of the layers that are drawn.
     heads = [head for layer in outcomes.removed[-layers:] for head in layer] if layers else []
@@ -164,7 +167,7 @@ def _outcomes(outcomes: Outcomes, layers: int, arrays: Arrays) -> dict[str, Any]
             {"name": visible(each.name), "query": each.query, "label": visible(each.label), "score": each.score}
             for each in outcomes.places
         ],
-        "chosen": outcomes.default(),
+        "chosen": chosen,
         "hidden": _rows(outcomes.hidden, labels, arrays),
         "removed": _rows(heads, labels, arrays),
         "note": visible(outcomes.note),

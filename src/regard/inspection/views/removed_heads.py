@@ -7,7 +7,7 @@ from regard.inspection.explain.outcomes import Outcome
 from regard.inspection.explain.patterns import head_patterns
 from regard.inspection.record.record import LayerRecord, Record
 
-__all__ = ["RemovedHead", "head_names", "removed_heads"]
+__all__ = ["RemovedHead", "head_names", "layer_patterns", "removed_heads"]
 
 
 class RemovedHead(NamedTuple):
@@ -45,9 +45,15 @@ def removed_heads(record: Record, place: int) -> Iterator[RemovedHead]:
         ("cross" if several else "", record.layers, record.items, record.queries is not None),
     ):
         for number, layer in enumerate(layers, start=1):
-            patterns = head_names(layer, items, cross)
+            patterns = layer_patterns(record, number) if layers is record.layers else head_names(layer, items, cross)
             for head, (pattern, row) in enumerate(zip(patterns, next(rows), strict=True), start=1):
                 yield RemovedHead(number, head, pattern, row[place], attention)
+
+
+def layer_patterns(record: Record, number: int) -> list[str]:
+    """The pattern of each head of one of `record.layers`, from 1: "removed" of one that the model ran without."""
+    found = head_names(record.layers[number - 1], record.items, record.queries is not None)
+    return ["removed" if (number, head) in record.without else name for head, name in enumerate(found, start=1)]
 
 
 def head_names(layer: LayerRecord, items: Sequence[str], cross: bool) -> list[str]:

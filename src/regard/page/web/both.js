@@ -12,7 +12,8 @@ import { weightCells } from "./map_weights.js";
 import { pairsOf } from "./pairs.js";
 import { patchedPart } from "./patched.js";
 import { sideMark } from "./sides.js";
-import { chosenOf, stepsView } from "./steps.js";
+import { chosenOf, stepsFocus, stepsView } from "./steps.js";
+import { isRemoved } from "./view.js";
 import { warningsOf } from "./warned.js";
 import { inputNameOf, nounOf, wordsOf } from "./words.js";
 
@@ -112,18 +113,20 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
         ...[each.data.model === each.data.title ? "" : each.data.model, ...(hasLayer ? nameOfHead(each, words) : [])]
           .filter(Boolean).map((text) => ` · ${text}`));
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
-      nothing.textContent = each.absent ? why : "";
-      nothing.hidden = !each.absent;
+      const removed = hasLayer && isRemoved(each.data, each.number, each.head) ? words.removedWeights({ side: letter }) : "";
+      nothing.textContent = each.absent ? why : removed;
+      nothing.hidden = !nothing.textContent;
       warned.replaceChildren(...warningsOf(each.data.warnings, words));
       show(each);
       walk.hidden = !isTold[side];
       if (isTold[side]) step(each, chosen[side]);
       else title.textContent = why;
+      if (isTold[side]) title.append(` ${stepsFocus(each, words, state.key !== null)}`);
       title.prepend(sideMark(side), " ");
       mapTitle.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
-      mapBox.hidden = !hasLayer;
-      noMap.textContent = hasLayer ? "" : why;
-      if (hasLayer) maps[side](each);
+      mapBox.hidden = !hasLayer || Boolean(removed);
+      noMap.textContent = hasLayer ? removed : why;
+      if (!mapBox.hidden) maps[side](each);
       else highs[side] = 0;
     });
     stepsTitle.textContent = words.steps({ weight: words.aWeight });

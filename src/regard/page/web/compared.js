@@ -1,9 +1,10 @@
 // Attended beside mattered: a row an item, one scale for each of the two. Of one record, or of two.
 import { MOST_SHOWN } from "./answers.js";
+import { barKey } from "./bar_key.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { clamp, effectText, isProbability, isToldByChange, isUnchanged, percent, percentChange, probability, sizeText } from "./numbers.js";
-import { inPoints, twoLines } from "./sides.js";
+import { clamp, effectText, inPoints, isProbability, isToldByChange, isUnchanged, percent, percentChange, probability, sizeText } from "./numbers.js";
+import { twoLines } from "./sides.js";
 import { equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, isMasked, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
@@ -14,7 +15,9 @@ const LEAST_ROWS = 3;
 // Of many items, those of which neither is as much as this have no row.
 const NOTEWORTHY = 0.01;
 // Words of more letters than that may be broken.
-const MOST_UNBROKEN = 12;
+const MOST_UNBROKEN = 20;
+// Of more letters there is no room beside bars that are said to be noise.
+const MOST_BESIDE_NOISE = 10;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
 
@@ -60,17 +63,19 @@ export function comparedView(root, choose, pairs = null) {
     const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(hasGap ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
     const isKept = new Set(rows), others = there.filter((row) => !isKept.has(row)), namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
+    const longest = longestWord(rows.flatMap((row) => namesAt(row))), isNoise = both.some((each) => each.hidden.some((outcome) => outcome.isNoise));
     root.replaceChildren(
-      headedTable({ class: pairs ? "compared two" : "compared", style: { "--name": `${longestWord(rows.flatMap((row) => namesAt(row)))}ch` } }, head, body),
+      headedTable({ class: pairs ? "compared two" : longest > MOST_BESIDE_NOISE && isNoise ? "compared noisy-names" : "compared",
+        style: { "--name": `${longest}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
         : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first, words, !pairs && others.every((row) => isMasked(view, row))))] : []),
-      ...(!pairs && equalShare(view) ? [h("p", { class: "quiet" }, words.equalMark({ share: percent(equalShare(view)) }))] : []),
-      h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects),
-      ...(both.some((each) => [...each.hidden, ...each.removed.flat()].some(({ isNoise }) => isNoise)) ? [h("p", { class: "quiet" }, words.noiseMeans)] : []));
+      ...barKey({ equal: pairs ? 0 : equalShare(view), heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
+        isNoise: isNoise || both.some((each) => each.removed.flat().some((outcome) => outcome.isNoise)) }, words),
+      h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects));
   };
 }
 
-// The letters of the longest word of some names, for which the first column has room; at most twelve.
+// The letters of the longest word of some names, for which the first column has room.
 function longestWord(names) {
   return Math.min(MOST_UNBROKEN, Math.max(...names.flatMap((each) => each.split(/\s+/)).map(({ length }) => length)));
 }
@@ -178,8 +183,8 @@ function saidOf(outcome, place, kind) {
 }
 
 // What the bar of a change is as long as: one that is written as unchanged has none.
-function lengthOfChange(outcome, { place, kind }) {
-  return isUnchanged(outcome, place, kind) ? 0 : orZero(outcome.change);
+function lengthOfChange(outcome, { place, kind, state }) {
+  return isUnchanged(outcome, place, kind, wordsOf(state.lang)) ? 0 : orZero(outcome.change);
 }
 
 function bar(share, kind) {

@@ -25,10 +25,12 @@ export function headsOfBoth({ against: { heads: gaps } }) {
         list.classList.toggle("dense", many);
         list.replaceChildren(...rows);
       },
-      parts(tile, pictures) {
-        tile.gap = tile.head === null ? null : gaps[tile.layer]?.[tile.head] ?? null;
+      parts(tile, pictures, { state }) {
+        const words = wordsOf(state.lang), from = tile.removed.flatMap((each, side) => (each ? ["AB"[side]] : []));
+        tile.gap = tile.head === null || from.length ? null : gaps[tile.layer]?.[tile.head] ?? null;
         return [h("span", { class: "two-heads" }, pictures),
-          h("span", { class: "under" }, h("span", {}, tile.short), h("span", { class: "gap" }, tile.gap === null ? "" : percent(tile.gap)))];
+          h("span", { class: "under" }, h("span", {}, tile.short), h("span", { class: "gap" }, tile.gap === null ? "" : percent(tile.gap)),
+            from.length ? h("span", { class: "pattern" }, words.removedFrom({ sides: from.join(words.and) })) : null)];
       },
       show(tiles, { state: { lang } }) {
         key.textContent = tiles.some(({ gap }) => gap !== null) ? `${wordsOf(lang).keyOfGaps}${lang === "zh" ? "。" : "."}` : "";
@@ -54,6 +56,6 @@ function toldOf({ layer, head }, { data, removed, kind, place }, words, lang) {
   const outcome = removed[layer]?.[head], pattern = patternOf(own.patterns[head] || "", lang);
   const without = outcome && (outcome.label && kind === "labels"
     ? `${words.without} ${clipped(outcome.label, 40)} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
-    : `${words.without} ${changeText(outcome.change, kind, place.decimals)}`);
+    : `${words.without} ${changeText(outcome.change, kind, words, place.decimals)}`);
   return [pattern, without].filter(Boolean).join(", ");
 }

@@ -4,7 +4,7 @@ import { clipped } from "./dom.js";
 import { effectText, percent, probability, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
 import { equalEnds, uniformOver } from "./uniform.js";
-import { LITTLE_CHANGE, changeSize, largest } from "./view.js";
+import { LITTLE_CHANGE, changeSize, isRemoved, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
@@ -20,7 +20,8 @@ export function ownItemOf({ data, place }) {
 /** The layer and the head of a view, in words; a layer with one head has no average. */
 export function nameOfHead({ usesPooling, number, data, layer, head }, words) {
   return [usesPooling ? words.pooling : words.layerOf({ layer: number + 1, count: data.layers.length }),
-    layer.heads === 1 ? "" : head === null ? words.average({ count: layer.heads }) : words.headOf({ head: head + 1, count: layer.heads })];
+    layer.heads === 1 ? "" : head === null ? words.average({ count: layer.heads }) : words.headOf({ head: head + 1, count: layer.heads })
+      + (isRemoved(data, number, head) ? words.wasRemoved : "")];
 }
 
 /** The name of what is predicted for. */

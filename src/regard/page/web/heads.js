@@ -4,7 +4,7 @@ import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
 import { changeText, probability } from "./numbers.js";
 import { highOfLayer, thumbnailsIn } from "./thumbnails.js";
-import { changeSize, fullChange } from "./view.js";
+import { changeSize, fullChange, isRemoved } from "./view.js";
 import { patternOf, wordsOf } from "./words.js";
 
 // If a layer has more heads than that, they stand without their words, which a line tells of one of them.
@@ -68,9 +68,10 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
       const own = records.map((each) => (layer === null ? each.pooling : each.layers[layer]));
       const there = own.map((each) => Boolean(each) && (head === null || head < each.heads));
       const short = layer === null ? words.pooling : head === null ? words.allHeads : `${layer + 1}.${head + 1}`;
-      const made = { layer, head, short, name: layer !== null && head === null ? `${layer + 1} · ${short}` : short, pressed: false };
-      const drawn = own.map((each, side) => (there[side] ? pictures.add(each, head, scale, high)
-        : swatch("head missing")));
+      const made = { layer, head, short, name: layer !== null && head === null ? words.averageOfLayer({ layer: layer + 1 }) : short, pressed: false };
+      made.removed = records.map((each) => isRemoved(each, layer, head));
+      const drawn = own.map((each, side) => (!there[side] ? swatch("head missing") : made.removed[side] ? swatch("head removed")
+        : pictures.add(each, head, scale, high)));
       made.button = button(layer === null ? "pooling" : `head ${layer} ${head}`, form.parts(made, drawn, view),
         () => choose({ ...(view.both ? { side: there.indexOf(true) } : {}), layer, head, key: null }),
         { class: "tile", title: view.both ? made.name : short });
@@ -135,8 +136,8 @@ function keyOf({ kind, place, state: { lang } }, many) {
   return [`${words.keyOfHeads({ label: clipped(place.label, MOST_SHOWN) })} `, h("span", { class: "changed" }, words.orange), end];
 }
 
-function answer({ kind, place }, outcome) {
-  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind, place.decimals)}`;
+function answer({ kind, place, state }, outcome) {
+  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind, wordsOf(state.lang), place.decimals)}`;
   const score = outcome.score === null ? "" : probability(outcome.score);
   return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;
 }

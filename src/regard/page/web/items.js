@@ -93,7 +93,7 @@ export function itemsView(root, choose, peek, signal) {
     const { data, weights } = view, alone = pair || view.pooled;
     const label = data.labels[i], score = data.scores[i];
     const note = pair ? null : label === undefined || label === "" ? null
-      : h("span", { class: "label" }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : scoreText(score));
+      : h("span", { class: "label" }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : ` ${probability(score)}`);
     const text = shownText(data.items[i]), title = titleOf(data.items[i], MOST_SHOWN);
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
     const main = alone ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
@@ -132,12 +132,6 @@ export function itemsView(root, choose, peek, signal) {
     const others = words[before ? "moreBefore" : "moreAfter"]({ count: to - from, noun: nounOf(data.noun, view.state.lang, true) });
     return [h("li", { class: "edge" }, h("span", {}, others), ...chips)];
   }
-}
-
-// Where there are many, only what isn't sure has a number.
-function scoreText(score) {
-  const text = probability(score);
-  return h("span", { class: text === ">99%" ? "sure" : "" }, ` ${text}`);
 }
 
 function isOneLine({ firstElementChild: first, lastElementChild: last }) {

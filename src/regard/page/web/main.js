@@ -93,7 +93,7 @@ export function start(all, formOf, signal) {
     for (const each of views) each(view);
     // What was drawn anew keeps the focus.
     if (focused && focusNow()?.id !== focused.id) focusOn(focused);
-    stepsPart.note.textContent = form.stepsNote(view);
+    stepsPart.note.textContent = form.stepsNote(view, words);
     stepsPart.section.setAttribute("aria-label", stepsPart.title.textContent);
     const told = form.told(view), differences = told.map(({ difference }) => difference).filter((each) => each !== null);
     const notes = told.flatMap((each) => [...leftOut(each, state.lang), ...(each.outcomes.note ? [each.outcomes.note] : [])]);

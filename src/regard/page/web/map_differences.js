@@ -2,10 +2,9 @@
 import { colourOfDifference, scaleOfDifferences, swatch } from "./colours.js";
 import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
-import { percent, percentChange } from "./numbers.js";
-import { inPoints } from "./sides.js";
+import { briefChange, inPoints, percent, percentChange } from "./numbers.js";
 import { cells } from "./tiles.js";
-import { highestOf } from "./view.js";
+import { highestOf, isRemoved } from "./view.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
 import { wordsOf } from "./words.js";
 
@@ -31,12 +30,12 @@ export function differenceCells(pairs, tiles) {
         const high = highestOf(sums.map(Math.abs), LEAST_HIGH), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
         show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
-      if (view.both.some(({ absent }) => absent === "layer")) none();
+      if (view.both.some(({ absent, data, number, head }) => absent === "layer" || isRemoved(data, number, head))) none();
       else (pairs.same ? aligned : gathered)(view, window, give, none);
     },
     palette(root, high) {
       const scale = scaleOfDifferences(root), colour = (value) => colourOfDifference(value, high, scale);
-      return { least: LEAST_SIGNED, colour, text: (_, both) => percentChange(...both.map(zeroed)), image: ({ sums, columns, rows }) => {
+      return { least: LEAST_SIGNED, colour, text: (_, both) => briefChange(...both.map(zeroed)), image: ({ sums, columns, rows }) => {
         const bytes = new Uint8ClampedArray(4 * sums.length);
         sums.forEach((each, i) => bytes.set([...colour(each), 255], 4 * i));
         return new ImageData(bytes, columns, rows);

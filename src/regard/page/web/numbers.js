@@ -96,6 +96,22 @@ export function percentChange(before, after, change = after - before) {
   return `${(points || change) < 0 ? "−" : "+"}${size}%`;
 }
 
+/** The same as a number of points where there is no room for words. Less than one has no sign, which nobody reads before "<". */
+export function briefChange(before, after) {
+  return percentChange(before, after).replace("%", "").replace(/^[+−]</, "<");
+}
+
+/**
+ * A percentage that is the difference of two percentages, in percentage points; other texts stay as they are. Which way a
+ * difference goes that isn't a number itself, as <1, is said in words.
+ */
+export function inPoints(text, words) {
+  if (!text.endsWith("%")) return text;
+  const size = text.slice(0, -1), bare = size.replace(/^[+−]/, "");
+  if (bare === size || /^\d/.test(bare)) return words.points({ size, count: ["1", "<1"].includes(bare) ? 1 : 2 });
+  return words[size.startsWith("−") ? "pointsLower" : "pointsHigher"]({ size: bare });
+}
+
 /** The change of an outcome: of a label's probability from what to what, or that it's unchanged; and whether it is noise. */
 export function effectText(outcome, place, kind, words) {
   return effectOf(outcome, place, kind, words) + (outcome.isNoise ? words.asNoise : "");
@@ -104,21 +120,21 @@ export function effectText(outcome, place, kind, words) {
 function effectOf(outcome, place, kind, words) {
   if (!isProbability(place, kind) || !Number.isFinite(outcome.change)) {
     const decimals = place.decimals ?? null, isNone = kind === "numbers" && decimals !== null && Number(inDecimals(outcome.change, decimals)) === 0;
-    return isNone ? words.unchanged : changeText(outcome.change, kind, decimals);
+    return isNone ? words.unchanged : changeText(outcome.change, kind, words, decimals);
   }
   const told = place.score + outcome.change, same = outcome.label === place.label && outcome.score !== null;
   // In a record of somebody else's making, the change may be another one than that of the probabilities.
   const after = same && Math.abs(outcome.score - told) < ROUNDING ? outcome.score : told;
-  if (!(after > -ROUNDING && after < 1 + ROUNDING)) return changeText(outcome.change, kind);
+  if (!(after > -ROUNDING && after < 1 + ROUNDING)) return changeText(outcome.change, kind, words);
   const [from, to] = [place.score, after].map(probability);
   if (from !== to) return `${from} → ${to}`;
   // An answer that becomes another one isn't unchanged.
-  return outcome.label === place.label ? words.unchanged : changeText(outcome.change, kind);
+  return outcome.label === place.label ? words.unchanged : changeText(outcome.change, kind, words);
 }
 
 /** Whether a change is written as none. */
-export function isUnchanged(outcome, place, kind) {
-  return outcome.change === 0 || effectOf(outcome, place, kind, { unchanged: "" }) === "";
+export function isUnchanged(outcome, place, kind, words) {
+  return outcome.change === 0 || effectOf(outcome, place, kind, words) === words.unchanged;
 }
 
 /** Whether changes of a prediction are told as those of its label's probability. */
@@ -132,8 +148,9 @@ export function isToldByChange({ label }, place, kind) {
 }
 
 /** A change with its sign. */
-export function changeText(change, kind, decimals = null) {
+export function changeText(change, kind, words, decimals = null) {
   if (Number.isNaN(change) || kind === "vectors") return sizeText(change, kind);
-  const size = sizeText(Math.abs(change), kind, decimals);
-  return change === 0 || kind === "numbers" && decimals !== null && !Number(size) ? size : `${change < 0 ? "−" : "+"}${size}`;
+  const size = sizeText(Math.abs(change), kind, decimals), sign = change < 0 ? "−" : "+";
+  if (change === 0 || kind === "numbers" && decimals !== null && !Number(size)) return size;
+  return kind === "labels" ? inPoints(`${sign}${percent(Math.abs(change))}`, words) : `${sign}${size}`;
 }

@@ -1,15 +1,13 @@
 // The parts of the page of one record, or of several, of which one is shown at a time.
-import { MOST_SHOWN } from "./answers.js";
 import { attributedPart } from "./attributed.js";
 import { comparedView } from "./compared.js";
-import { clipped } from "./dom.js";
 import { nameOfHead, sentenceOf } from "./facts.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
 import { weightCells } from "./map_weights.js";
 import { changed } from "./state.js";
-import { stepsView } from "./steps.js";
+import { stepsFocus, stepsView } from "./steps.js";
 import { placesOf, viewOf } from "./view.js";
 
 /** What the page of records does, each shown by itself. */
@@ -24,7 +22,7 @@ export function oneOf({ records, attributed }) {
     heading: (view, words) => [view.data.model, ...nameOfHead(view, words),
       view.pooled && !view.usesPooling ? words.overAll({ count: (view.data.queries || view.data.items).length }) : ""],
     headsNote: (view, words) => (view.removed.length ? words.headsNote : ""),
-    stepsNote: ({ pooled, place, names, key }) => (pooled ? "" : `${clipped(place.name, MOST_SHOWN)} → ${clipped(names[key], MOST_SHOWN)}`),
+    stepsNote: stepsFocus,
     told: (view) => [view.data], warnings: ({ data }) => data.warnings, notes: () => [], choosesRecord: records.length > 1,
     texts: (state) => (dataOf(state).queries || dataOf(state).items).map((text, i) => ({ text, i })),
     views: ({ page, items, compared, heads, map, steps, stepsTitle }, choose, peek, tiles, signal) => {

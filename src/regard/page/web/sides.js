@@ -10,8 +10,3 @@ export function sideMark(side) {
 export function twoLines(values) {
   return values.map((each, side) => (each === null ? null : h("span", { class: "side-line" }, sideMark(side), ...each)));
 }
-
-/** A percentage that is the difference of two percentages, in percentage points; other texts stay as they are. */
-export function inPoints(text, words) {
-  return text.endsWith("%") ? words.points({ size: text.slice(0, -1), count: /^[+−]?<?1%$/.test(text) ? 1 : 2 }) : text;
-}

@@ -1,15 +1,27 @@
 // How one number came about: from a query and a key to the weight, each number to be opened.
-import { h } from "./dom.js";
+import { MOST_SHOWN } from "./answers.js";
+import { clipped, h } from "./dom.js";
+import { nameOfPlace } from "./facts.js";
 import { missingText } from "./left_out.js";
 import { brief, percent, short, withMinus } from "./numbers.js";
 import { bracketed, scoreTexts } from "./sums.js";
 import { biasOf, headVectors, headsOf, isAllowed, isComing, keysBetween, known, logSumOf, product, weightAt } from "./weights.js";
-import { isMasked, weightText } from "./view.js";
+import { isMasked, largest, weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
 const FEW = 3;
+// Shares of an average that are written.
+const MOST_SHARES = 8;
 // Of more rows than that times the heads an average isn't taken apart.
 const MOST_AVERAGED = 2 ** 16;
+
+/** Which weight the steps are of, and why; `isChosen`: whether the reader chose its key. */
+export function stepsFocus(view, words, isChosen = view.state.key !== null) {
+  const { pooled, usesPooling, names, key, weights } = view;
+  const from = usesPooling ? words.pooling : pooled ? words.averageOfRows : nameOfPlace(view);
+  const message = weights && key === largest(weights) ? "stepsOfLargest" : isChosen ? "stepsOfChosen" : "stepsOf";
+  return words[message]({ query: clipped(from, MOST_SHOWN), key: clipped(names[key], MOST_SHOWN) });
+}
 
 /**
  * The steps of the chosen item and key. Of an average they are those of one row and one head, as `chosenOf` gives them: by
@@ -31,7 +43,7 @@ export function stepsView(root, title) {
     const part = headVectors(layer, head);
     const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
     const allowed = isAllowed(part, query, key), score = scaled + bias;
-    const { count, largest } = allowed ? rowScores(part, query) : {}, texts = scoreTexts({ scaled, bias, score, largest });
+    const { count, most } = allowed ? rowScores(part, query) : {}, texts = scoreTexts({ scaled, bias, score, largest: most });
     // Those first that make most of the sum.
     const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i], i])
       .sort(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
@@ -39,7 +51,7 @@ export function stepsView(root, title) {
     const factor = (value) => bracketed(withMinus(terms.length > FEW ? brief(value) : short(value)));
     if (every) rows.push(step(words.headOf({ head: head + 1, count: layer.heads }), isOfBoth ? words.largestOfBoth : words.largestHead));
     rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${factor(a)} × ${factor(b)}`),
-      terms.length > FEW ? " + … = " : " = "].join(""), minused(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
+      terms.length > FEW ? ` + … (${words.otherProducts(restOfTerms(terms))}) = ` : " = "].join(""), minused(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
         open = target.open;
       } }, h("summary", { "data-id": "terms" }, said), tableOf(terms))));
     rows.push(Math.abs(part.scale - part.size ** -0.5) < 1e-9
@@ -51,14 +63,14 @@ export function stepsView(root, title) {
     rows.push(step(words.mask, "", allowed ? words.allowed : words.hidden));
     if (allowed) {
       // As it is computed: the exponential of a score itself may be too large for a number.
-      const sum = Math.exp(logSumOf(part, query) - largest);
-      const isNone = largest === -Infinity;
+      const sum = Math.exp(logSumOf(part, query) - most);
+      const isNone = most === -Infinity;
       if (!isNone) rows.push(step(words.largest, `${texts.score} − ${bracketed(texts.largest)} = `, texts.difference));
-      rows.push(step(words.softmax({ count }), isNone ? "" : `e^${bracketed(texts.difference)} ÷ ${short(sum)} = `,
+      rows.push(step(words.softmax({ count }), isNone ? "" : `exp(${texts.difference}) ÷ ${short(sum)} = `,
         percent(weightAt(layer, head, query, key))));
     }
-    if (every) rows.push(step(words.mean, someOf(every), percent(each ? each[query] : view.weights[key])));
-    if (each) rows.push(step(words.meanOfRows, someOf(each), percent(view.weights[key])));
+    if (every) rows.push(step(words.mean, someOf(every, words), percent(each ? each[query] : view.weights[key])));
+    if (each) rows.push(step(words.meanOfRows, someOf(each, words), percent(view.weights[key])));
     root.replaceChildren(h("dl", { class: "steps" }, rows));
   };
 }
@@ -107,8 +119,18 @@ function largestAt(numbers) {
   return numbers.indexOf(Math.max(...numbers));
 }
 
-function someOf(shares) {
-  return `${shares.slice(0, 8).map((each) => percent(each).replace("%", "")).join(", ")}${shares.length > 8 ? ", …" : ""} → `;
+// The first shares of an average, and what the others have on average.
+function someOf(shares, words) {
+  const others = shares.slice(MOST_SHARES), mean = others.reduce((sum, each) => sum + each, 0) / others.length;
+  const told = shares.slice(0, MOST_SHARES).map((each) => percent(each).replace("%", ""));
+  if (others.length) told.push(`… (${words.otherShares({ count: others.length, share: percent(mean) })})`);
+  return `${told.join(", ")} → `;
+}
+
+// How many products aren't written, and what they sum to.
+function restOfTerms(terms) {
+  const others = terms.slice(FEW);
+  return { count: others.length, sum: minused(others.reduce((sum, [a, b]) => sum + a * b, 0)) };
 }
 
 // Why the page can't tell how a weight of a head came about; "" if it can.
@@ -122,13 +144,13 @@ function whyNone(view, head, words) {
 /** How many keys a query may attend to, and the largest score among them. */
 function rowScores(part, query) {
   const { from, to } = keysBetween(part, query);
-  let count = 0, largest = -Infinity;
+  let count = 0, most = -Infinity;
   for (let i = from; i < to; i++) {
     if (!isAllowed(part, query, i)) continue;
     count += 1;
-    largest = Math.max(largest, part.scale * product(part, query, i) + biasOf(part, query, i));
+    most = Math.max(most, part.scale * product(part, query, i) + biasOf(part, query, i));
   }
-  return { count, largest };
+  return { count, most };
 }
 
 function step(name, text, value = "", details = null) {

@@ -100,6 +100,11 @@ export function scaleOfChanges(outcomes, view) {
   return { full: Math.max(1e-12, longChange(view), size), zero: size ? -low / size : 0 };
 }
 
+/** Whether the model of a record ran without a head, whose weights were computed, but not used. */
+export function isRemoved({ without }, layer, head) {
+  return without.some(([number, own]) => number === layer && own === head);
+}
+
 /** How many places there are. */
 export function placesOf(data) {
   return data.outcomes.places.length;

@@ -52,7 +52,7 @@ function startWorked(data) {
       h("p", { class: "languages" }, languageButtons(lang, (chosen) => choose((now) => ({ ...now, lang: chosen })))));
     const left = h("div", {}, inputSections(sheet), scoresSection(sheet), maskSection(sheet), weightsSection(sheet),
       exercise ? [] : [outputsSection(sheet), ...printedSections(sheet)]);
-    page.replaceChildren(header, ...(data.about ? [h("p", { class: "quiet" }, data.about[lang])] : []), ...changesPart(),
+    page.replaceChildren(header, ...(data.about ? [h("p", { class: "quiet" }, data.about[lang].replaceAll("sqrt(d)", "√d"))] : []), ...changesPart(),
       h("div", { class: "flow" }, left, pairPart()), told, h("footer", {}, h("p", {}, `${say("address")} ${say("keys")}`)));
   }
 

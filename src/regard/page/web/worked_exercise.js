@@ -2,6 +2,7 @@
 // rules are those of `regard steps --exercise`.
 import { button, h } from "./dom.js";
 import { figure, formulaOf, writtenNumber } from "./worked_numbers.js";
+import { formulaNodesIn } from "./worked_typeset.js";
 import { walkOf } from "./worked_walk.js";
 
 const ASKED = ["sum", "scale", "exp", "normalise"];
@@ -135,7 +136,7 @@ export function exerciseView(blanks, names, say) {
         if (input.readOnly) items[i + 1]?.input.focus();
       } });
     const show = button(`show ${i}`, say("show answer"), reveal);
-    const asked = say("ask", { number: i + 1, count: blanks.length, name: say(blank.name), formula: blank.formula });
+    const asked = formulaNodesIn(say, "ask", { number: i + 1, count: blanks.length, name: say(blank.name), formula: blank.formula }, "formula");
     items.push({ input, element: h("li", {}, h("label", { for: `blank-${i}` }, asked), h("div", { class: "answer" }, input, show), said) });
   });
   count();

@@ -2,6 +2,7 @@
 import { h, headedTable, token } from "./dom.js";
 import { figure, figures, formulaOf, workedOut } from "./worked_numbers.js";
 import { scrolled } from "./worked_tables.js";
+import { formulaIn, formulaNodes, formulaNodesIn, numbersInPrint } from "./worked_typeset.js";
 
 const WRITTEN_OUT = 8;
 const LETTERS = { query: "Wq", key: "Wk", value: "Wv" };
@@ -12,12 +13,12 @@ export function pairView({ data, state, vectors, walks, say }) {
   const steps = walk.allowed.includes(true) ? walk.steps.filter(({ axes }) => !axes.includes("value")) : [];
   const dot = state.kind === "dot" && steps.length ? sumOf(vectors.query[row], vectors.key[column], walk.named("sum").values[column]) : "";
   return [
-    ...(dot ? [h("p", { class: "sum" }, "q · k = ", dot)] : []),
+    ...(dot ? [h("p", { class: "sum" }, formulaNodes(`q · k = ${dot}`))] : []),
     ...(data.form === "projected" ? [["query", row], ["key", column], ["value", column]].map(([name, item]) =>
       h("p", { class: "projecting" }, projecting(name, item, data, state, vectors, say))) : []),
-    steps.length ? scrolled(say("step"), headedTable({ class: "written" }, ["step", "formula", "numbers"].map((name) => say(name)),
-      steps.map((step) => h("tr", {}, h("th", { scope: "row" }, say(step.name)), h("td", {}, formulaOf(step)),
-        h("td", {}, workedOut(step, column)))))) : null,
+    steps.length ? scrolled(say("step"), headedTable({ class: "written walked" }, ["step", "formula", "numbers"].map((name) => say(name)),
+      steps.map((step) => h("tr", {}, h("th", { scope: "row" }, say(step.name)), formulaIn("td", formulaOf(step)),
+        h("td", {}, formulaNodes(workedOut(step, column))))))) : null,
     h("h3", {}, say("outputs", { query: data.queryItems[row] })),
     outputTable(data, walk, vectors, column, say),
   ];
@@ -33,14 +34,14 @@ function sumOf(query, key, sum) {
 function projecting(name, item, data, { numbers }, vectors, say) {
   const matrix = numbers[LETTERS[name]];
   const terms = numbers.X[item].map((x, i) => `${figure(x)} x ${figures(matrix[i])}`);
-  return say("projecting", { letter: name, item: data.items[item], numbers: `${terms.join(" + ")} = ${figures(vectors[name][item])}` });
+  return formulaNodesIn(say, "projecting", { letter: name, item: data.items[item], numbers: `${terms.join(" + ")} = ${figures(vectors[name][item])}` }, "numbers");
 }
 
 function outputTable(data, walk, { value }, column, say) {
   const weighted = walk.named("weighted values").values, last = walk.steps.at(-1);
   const rows = data.items.map((name, j) => h("tr", { class: j === column ? "lit" : "" }, h("th", { scope: "row" }, token(name)),
-    h("td", {}, figure(walk.weights[j])), h("td", {}, figures(value[j])), h("td", {}, figures(weighted[j]))));
-  rows.push(h("tr", { class: "total" }, h("th", { scope: "row" }, say("output")), h("td", {}), h("td", {}, formulaOf(last)),
-    h("td", {}, figures(last.values))));
-  return scrolled(say("output"), headedTable({ class: "written" }, ["key", "weight", "value", "weight x value"].map((name) => say(name)), rows));
+    ...[figure(walk.weights[j]), figures(value[j]), figures(weighted[j])].map((text) => h("td", {}, numbersInPrint(text)))));
+  rows.push(h("tr", { class: "total" }, h("th", { scope: "row" }, say("output")), h("td", {}), formulaIn("td", formulaOf(last)),
+    h("td", {}, numbersInPrint(figures(last.values)))));
+  return scrolled(say("output"), headedTable({ class: "written" }, ["key", "weight", "value", "weight x value"].map((name) => say(name).replace(" x ", " × ")), rows));
 }

@@ -5,6 +5,7 @@ import { cellName, itemsOf } from "./worked_names.js";
 import { figures, writtenNumber } from "./worked_numbers.js";
 import { LARGEST, isEntry, withNumber, withTurned } from "./worked_state.js";
 import { editableTable, followingTable, pairTable, scrolled } from "./worked_tables.js";
+import { formulaIn, formulaNodes, matrixName, numbersInPrint } from "./worked_typeset.js";
 
 // A section of the page, with its name and what is said beside it.
 function sectionOf(name, title, note, ...children) {
@@ -28,12 +29,18 @@ export function inputSections(sheet) {
   const following = [["query", "q", queryItems, "row"], ["key", "k", items, "column"], ["value", "v", items, "column"]]
     .map(([name, title, rows, chosen]) => followingIn(sheet, name, { title, rows, columns: numbered(vectors[name][0]) }, chosen));
   return [sectionOf("inputs", say("inputs"), "", matrices),
-    sectionOf("vectors", say("matrices"), say("projections"), h("div", { class: "matrices" }, following))];
+    sectionOf("vectors", say("matrices"), projectionsOf(say), h("div", { class: "matrices" }, following))];
+}
+
+// The formulas of the projections, in which x is a vector.
+function projectionsOf(say) {
+  return say("projections").split(/x (W[qkv])/).flatMap((each, i) =>
+    (i % 2 ? [h("var", {}, "x"), " ", ...matrixName(each)] : formulaNodes(each)));
 }
 
 function editable(sheet, name) {
   const matrix = sheet.first.numbers[name];
-  const made = editableTable({ name, title: name, rows: itemsOf(sheet.data, name) ?? numbered(matrix), columns: numbered(matrix[0]),
+  const made = editableTable({ name, title: matrixName(name), rows: itemsOf(sheet.data, name) ?? numbered(matrix), columns: numbered(matrix[0]),
     label: (row, column) => cellName(sheet, name, row, column), told: (...written) => entered(sheet, name, ...written) });
   sheet.shows.push(() => made.show(sheet.view.state.numbers[name], matrix));
   return made.element;
@@ -96,7 +103,7 @@ export function weightsSection(sheet) {
 // Steps that have one number for each query.
 function rowsTable(sheet, steps) {
   return followingIn(sheet, "of rows", { title: steps.map(({ name }) => sheet.view.say(name)).join(", "), rows: sheet.data.queryItems,
-    columns: steps.map(({ formula }) => formula) });
+    columns: steps.map(({ formula }) => formulaIn("span", formula)) });
 }
 
 function weightsTable(sheet, { formula }) {
@@ -119,9 +126,9 @@ export function printedSections(sheet) {
   if (!names.length) return [];
   sheet.shows.push(() => names.forEach((name, i) => {
     const [values] = sheet.view.figures.get(name);
-    here[i].textContent = values.includes(null) ? "–" : figures(values);
+    here[i].textContent = values.includes(null) ? "–" : numbersInPrint(figures(values));
   }));
-  const rows = names.map((name, i) => h("tr", {}, h("th", { scope: "row" }, say(name)), h("td", {}, figures(printed[name])), here[i]));
+  const rows = names.map((name, i) => h("tr", {}, h("th", { scope: "row" }, say(name)), h("td", {}, numbersInPrint(figures(printed[name]))), here[i]));
   const table = headedTable({ class: "written" }, ["step", "note", "ours"].map((name) => say(name)), rows);
   return [sectionOf("printed", say("printed"), queryItems[0], scrolled(say("printed"), table))];
 }
@@ -166,5 +173,5 @@ function movedIn({ moved }, name) {
 }
 
 function titled(name, formula) {
-  return [name, h("span", { class: "quiet" }, ` ${formula}`)];
+  return [name, h("span", { class: "quiet" }, " ", formulaIn("span", formula))];
 }

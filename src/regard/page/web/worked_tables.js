@@ -2,6 +2,7 @@
 import { button, h, headedTable, token } from "./dom.js";
 import { arrowOf, isModified } from "./shell.js";
 import { figure, writtenNumber } from "./worked_numbers.js";
+import { numbersInPrint } from "./worked_typeset.js";
 
 /** A table whose numbers are fields. `told` says what is wrong with what was written, or takes it and says nothing. */
 export function editableTable({ name, title, rows, columns, label, told }) {
@@ -100,7 +101,7 @@ export function pairTable({ name, title, rows, columns, end, press, move, label,
 }
 
 function textOf(value) {
-  return value === null ? "–" : typeof value === "string" ? value : figure(value);
+  return value === null ? "–" : numbersInPrint(typeof value === "string" ? value : figure(value));
 }
 
 // The names of the chosen row and column are lit.
@@ -111,7 +112,7 @@ function light(element, [row, column]) {
 
 function framed(title, rows, columns, cells, ...below) {
   const body = rows.map((each, row) => h("tr", {}, h("th", { scope: "row" }, token(each)), cells[row]));
-  const table = headedTable({ class: "figures" }, columns.map(token), body, h("caption", {}, title));
+  const table = headedTable({ class: "figures" }, columns.map((each) => (typeof each === "string" ? token(each) : each)), body, h("caption", {}, title));
   table.querySelector("thead tr").prepend(h("td", {}));
   return h("div", { class: "matrix" }, scrolled(table.caption.textContent, table), below);
 }

@@ -7,7 +7,7 @@ import { vectorsOf, walkOf } from "./worked_walk.js";
 export function workedView(data, state) {
   const vectors = vectorsOf(data.form, state.numbers), parts = partsOf(state, data.masked);
   const walks = vectors.query.map((_, row) => walkOf(parts, vectors, row));
-  const phrases = data.phrases[state.lang], say = (name, fields = {}, instead = name) => filledIn(phrases[name] ?? instead, fields);
+  const phrases = data.phrases[state.lang], say = (name, fields = {}, instead = name) => filledIn((phrases[name] ?? instead).replaceAll("sqrt(d)", "√d"), fields);
   const view = { data, state, vectors, parts, walks, say };
   view.tables = tablesOf(view);
   view.figures = figuresOf(view);
