@@ -97,7 +97,7 @@ def test_neither_long_words_nor_noise_widen_a_narrow_page(live, width, noise):
     for lang in ("en", "zh"):
         for place in (1, 3, 7):
             page.evaluate(f"location.hash = '#place={place}&lang={lang}'")
-            page.wait_for_function(f'document.querySelector(\'[data-id="item {place - 1}"][aria-pressed="true"]\')')
+            page.locator(f'[data-id="item {place - 1}"][aria-pressed="true"]').wait_for()
             assert page.evaluate(BROKEN_WORDS) == [0]
 
 

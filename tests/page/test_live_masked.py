@@ -72,7 +72,7 @@ def test_the_words_are_those_of_each_language_and_of_both_programs(live):
     boxes = page.locator(".compared .boxes").evaluate_all("each => each.map(({ title }) => title)")
     assert boxes[1:] == ["1: masked, 2: masked"] * 3
     page.evaluate("location.hash = '#place=1&head=1&key=4'")
-    page.wait_for_function("document.querySelector('.steps-part .quiet').textContent === 'a → now'")
+    page.locator(".steps-part .quiet", has_text="a → now, as chosen").first.wait_for()
     assert page.locator(".steps-part h2").inner_text() == "How the weight came about"
     assert weights_told(page, "#place=1&head=1&lang=zh")[1:] == ["被遮住"] * 3
 

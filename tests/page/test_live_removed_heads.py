@@ -42,7 +42,7 @@ def test_a_removed_head_is_crossed_out_and_has_no_map(records, live):
     assert page.get_by_text(why).count() == 2
     assert [page.locator(f'.map-part [data-side="{side}"]').is_visible() for side in (0, 1)] == [True, False]
     page.evaluate("location.hash = '#record=1&place=1&layer=1&head=1&lang=zh'")
-    page.wait_for_function("document.documentElement.lang.startsWith('zh')")
+    page.locator("html[lang^=zh]").wait_for()
     assert page.locator('.map-part [data-side="1"]').is_visible()
     assert "在 B 中已移除" in page.locator('[data-id="head 0 1"]').inner_text()
 

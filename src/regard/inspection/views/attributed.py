@@ -76,7 +76,7 @@ def attributed_of(
     if record.outcomes is None:
         raise ArgumentError("`record` must have outcomes, as those of `see` have, but has none.")
     places = range(len(record.outcomes.places))
-    first = chosen_place(record.outcomes, query)
+    first = chosen_place(record, record.outcomes, query)
     # Each gradient is a run of the model.
     is_quick = method != "gradient-weighted" and len(places) * len(record.items) <= _MOST_SHARES
     numbers = dict.fromkeys((first, *(places if is_quick else ())))
