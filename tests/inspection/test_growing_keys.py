@@ -92,8 +92,8 @@ def test_steps_that_are_taken_back():
 
 
 def test_layers_that_share_a_module():
-    """Each goes on with its own keys."""
-    calls = [each for call in growing() for each in (call, tuple(2 * part for part in call))]
+    """Each goes on with its own keys: smaller ones, as scores that are four times as large would be rounded more."""
+    calls = [each for call in growing() for each in (call, tuple(part / 2 for part in call))]
     seen = seen_of(*calls)
     assert kept(seen) < 10 * 2 * BATCH * HEADS * (5 + STEPS) * SIZE
 

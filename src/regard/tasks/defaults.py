@@ -146,7 +146,7 @@ def some_sizes(recipe: Recipe, pairs: Sequence[tuple[Any, Any]]) -> list[int]:
     """What some sources, evenly spread, count for in a batch."""
     sources = [source for source, _ in spread(pairs, _SAMPLE)]
     encoder = recipe.input.fit(sources)
-    return [recipe.input.size(recipe.input.item(encoder, source)) for source in sources]
+    return [recipe.input.size_of(recipe.input.item(encoder, source)) for source in sources]
 
 
 def task_of(pairs: Sequence[tuple[Any, Any]]) -> str:

@@ -458,7 +458,7 @@ class Model(Generic[_Given]):
         items = [self.read(each, longest) for each in sources]
         found: list[Tensor | None] = [None] * len(items)
         present = [index for index, item in enumerate(items) if len(item)]
-        for places in batches_by_length([self.recipe.input.size(items[index]) for index in present], batch_items):
+        for places in batches_by_length([self.recipe.input.size_of(items[index]) for index in present], batch_items):
             members = [present[place] for place in places]
             for index, part in zip(members, self.numbers([items[index] for index in members]), strict=True):
                 found[index] = part

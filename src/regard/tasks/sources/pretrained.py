@@ -243,7 +243,7 @@ class Pretrained(WordSource):
             return pieces
         return [[piece] for piece in (*own.prefix, *chain(*pieces), *own.suffix)]
 
-    def size(self, item: Sequence[Sequence[int]]) -> int:
+    def size_of(self, item: Sequence[Sequence[int]]) -> int:
         # A word may have dozens, as an address does: a batch of a thousand such words would need gigabytes.
         return sum(map(len, item))
 

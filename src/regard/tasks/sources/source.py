@@ -126,7 +126,7 @@ class Source(Settings):
         """
         raise NotImplementedError(f"{type(self).__name__} must encode sources")
 
-    def size(self, item: Any) -> int:
+    def size_of(self, item: Any) -> int:
         """What an encoded source counts for in a batch of `Recipe.batch_items`: the number of its vectors."""
         return len(item)
 

@@ -56,7 +56,7 @@ class Dataset:
         self._items = [items[index] for index in kept]
         self._wanted = [wanted[index] for index in kept]
         self.lengths = [len(item) for item in self._items]
-        self.sizes = [source.size(item) for item in self._items]
+        self.sizes = [source.size_of(item) for item in self._items]
 
     @property
     def longest(self) -> int:
