@@ -70,8 +70,8 @@ PICTURES = {
     "readme-dark": Picture("short", FIRST, width=ONE_COLUMN, scheme="dark"),
     "readme-zh": Picture("short", FIRST, hash="#lang=zh", width=ONE_COLUMN),
     "readme-zh-dark": Picture("short", FIRST, hash="#lang=zh", width=ONE_COLUMN, scheme="dark"),
-    "first": Picture("short", FIRST_VIEW),
-    "first-dark": Picture("short", FIRST_VIEW, scheme="dark"),
+    "first": Picture("short", FIRST_VIEW, sharpness=1.75),
+    "first-dark": Picture("short", FIRST_VIEW, scheme="dark", sharpness=1.75),
     "narrow": Picture("short", (".live header", ".compared-part"), width=360),
     "heads": Picture("words", (".heads-part",), hash="#place=22&head=2"),
     "map": Picture("words", (".map-part",)),
@@ -150,11 +150,13 @@ def compressed(shot: bytes, sentence: str) -> bytes:
         return written.getvalue()
 
     # The colours of areas stay as they are, also an orange of which there is little; those between letters and paper
-    # take the nearest. A spectrogram has too many for that.
+    # take the nearest. Others are spread over what there is, such as a scale. A spectrogram has too many for that.
     ranked = sorted(image.getcolors(image.width * image.height) or [], reverse=True)
     for colours in (192, 128, 96, 64):
+        areas = [value for _, colour in ranked[: colours - colours // 4] for value in colour]  # pyright: ignore
+        spread = image.quantize(colours // 4, Image.Quantize.MAXCOVERAGE).getpalette() or []
         palette = Image.new("P", (1, 1))
-        palette.putpalette([value for _, colour in ranked[:colours] for value in colour])  # pyright: ignore
+        palette.putpalette([*areas, *spread])
         if len(found := png(image.quantize(palette=palette, dither=Image.Dither.NONE))) <= MOST_BYTES:
             return found
     for colours in (64, 48, 32):
@@ -184,6 +186,8 @@ def drawn(browser: Any, paths: dict[str, Path], names: Sequence[str]) -> Iterato
         page.wait_for_selector("html.ready")
         if wanted.click:
             page.locator(wanted.click).first.click()
+            # Boxes are measured from the top of the window, and pictures from that of the page.
+            page.evaluate("scrollTo(0, 0)")
         # The canvas is drawn with the next frame, and the mouse rests on nothing.
         page.mouse.move(1, 1)
         page.wait_for_timeout(500)
