@@ -251,11 +251,11 @@ def about_others(
 
 
 def _first(told: Facts, item: int) -> dict[str, Any]:
-    """The weight of an item, as the length of its bar, and as text where it has a sign or the item is masked."""
+    """The weight of an item, and the same as text where it has a sign or the item is masked."""
     weight = told.weights[item]
     if told.is_masked(item):
         return {"first": weight, "first_written": say("maskedItem")}
-    return {"first": abs(weight), "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
+    return {"first": weight, "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
 
 
 def _method(told: Facts) -> Iterator[Block]:
