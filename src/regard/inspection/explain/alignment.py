@@ -34,6 +34,12 @@ class Alignment(NamedTuple):
     obstacle: Obstacle
     kinds: tuple[str, str]
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether no prediction has a partner, as the labels of words and that of the whole: these answer different
+        questions."""
+        return bool(self.places) and all(None in pair for pair in self.places)
+
 
 def align(first: Record, second: Record) -> Alignment:
     """Find which items of two records correspond.

@@ -93,7 +93,7 @@ class RecordDifference(NamedTuple):
         places: the numbers of the compared predictions in `Outcomes.places`; None where there is no partner.
         stories: the story of each; None if the record has no partner of the prediction, or no such layer or head.
         items: the items that were attended to.
-        heads: the heads that both have, by layer and number.
+        heads: the heads that both have, by layer and number; without differences if they answer different questions.
         sentence: what differs most.
         has_partner: whether the compared predictions correspond; else each record shows what it shows alone.
         left_out: what can't be compared, and why.
@@ -139,8 +139,8 @@ def comparison_of(
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
     has_partner = other is not None
-    if other is None and all(None in pair for pair in alignment.places):
-        # Where nothing corresponds, as labels of words and that of the whole, each record shows what it shows alone.
+    if other is None and alignment.is_apart:
+        # Each record shows what it shows alone.
         other = default_place(records[1], outcomes[1])
     its = None
     if other is not None and has_head(records[1], layer, head):
@@ -239,6 +239,9 @@ def _items(
 
 def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[HeadDifference]:
     found = head_differences(*records, alignment)
+    if alignment.is_apart:
+        # Of heads that answer different questions no difference means anything.
+        found = tuple(tuple(math.nan for _ in heads) for heads in found)
     for layer, (*_, differences) in enumerate(zip(*(each.layers for each in records), found, strict=False), 1):
         patterns = [layer_patterns(each, layer) for each in records]
         for head, (a, b, difference) in enumerate(zip(*patterns, differences, strict=False), start=1):

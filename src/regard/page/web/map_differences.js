@@ -30,7 +30,8 @@ export function differenceCells(pairs, tiles) {
         const high = highestOf(sums.map(Math.abs), LEAST_HIGH), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
         show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
-      if (view.both.some(({ absent, data, number, head }) => absent === "layer" || isRemoved(data, number, head))) none();
+      if (pairs.apart) none(pairs.strange ? words.noDifference : words.otherQuestionsMap);
+      else if (view.both.some(({ absent, data, number, head }) => absent === "layer" || isRemoved(data, number, head))) none();
       else (pairs.same ? aligned : gathered)(view, window, give, none);
     },
     palette(root, high) {

@@ -61,7 +61,7 @@ export function pairsOf({ records, against }) {
   }
 
   return {
-    pairs, apart, indexOf, partner, normal, against,
+    pairs, apart, strange, indexOf, partner, normal, against,
     /** The texts of a pair: of each record, numbered; the same text has one name. Of each `most` characters are written. */
     namesOf(pair, kind = "items", most = MOST_SHOWN) {
       const known = [0, 1].filter((side) => pair[side] !== null).map((side) => namesIn(kind, records[side], pair[side]));
