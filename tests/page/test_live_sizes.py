@@ -53,6 +53,8 @@ def test_all_parts_are_there(live, kind, sizes):
     assert page.locator(".steps-part [data-side]").count() == 2
     for told in comparison_of(*both).left_out:
         assert told in page.locator("footer").inner_text()
+    alone = sum(None in pair for pair in comparison_of(*both).alignment.items)
+    assert page.locator(".compared .only").all_inner_texts() == ["no partner"] * alone
     if not shared:
         # Each shows the item that it attended to most; where it is chosen, the other one still does.
         for side in range(2):

@@ -120,7 +120,7 @@ function nameOfRow({ names }, i, go) {
 function namesOfRow(pairs, pair, row, go, words) {
   const alone = pair.indexOf(null);
   return [button(`row ${row}`, pairs.namesOf(pair).flatMap((each, i) => [i ? " / " : "", token(each)]), go, { class: "plain" }),
-  alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn({ side: "AB"[1 - alone] }))];
+  alone < 0 ? null : h("span", { class: "quiet only" }, words.alonePair)];
 }
 
 function gapOf(found, words) {
