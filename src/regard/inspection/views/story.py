@@ -19,7 +19,6 @@ from regard.inspection.views.outcome_text import (
     size_text,
     without_text,
 )
-from regard.inspection.views.uniform import equal_share
 from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
 from regard.page.numbers import counted, percent, probability
@@ -166,7 +165,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         tuple(found),
         noun=record.noun,
         others=about_others(by_weight, by_effect, rows, kind, told.is_masked, error),
-        equal=equal_share([told.weights], told.allowed) if told.is_raw else 0.0,
+        equal=told.equal,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
         third="" if kind == "vectors" else say("without"),

@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { effectText, percent, probability, signedPercent, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
-import { equalEnds, uniformOver } from "./uniform.js";
+import { equalEnds, equalShare, uniformOver } from "./uniform.js";
 import { LITTLE_CHANGE, changeSize, isRemoved, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
@@ -160,6 +160,9 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
     const { gap, pair, values: [one, other] } = attended;
     told.push(...(gap >= NOTICED ? tell(gap < LITTLE_CHANGE ? "weightDiffersLittle" : "weightDiffers", { item: named(pair), one: percent(one), other: percent(other) })
       : tell(gap === 0 ? "sameWeights" : "closeWeights")));
+    // Of fewer items each has more, without anything being attended to.
+    const [fair, otherFair] = both.map((each) => equalShare(each)), [fairText, otherText] = [fair, otherFair].map(percent);
+    if (gap >= NOTICED && fair && otherFair && fairText !== otherText) told.push(...tell("equalInBoth", { one: fairText, other: otherText }));
   }
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
   const mattered = widest(pairs, (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change)));
