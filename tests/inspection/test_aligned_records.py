@@ -18,6 +18,10 @@ BY_HAND = {
     "moved by one": ("a b c d", "b c d e", ((0, N), (1, 0), (2, 1), (3, 2), (N, 3))),
     "nothing in common": ("a b", "c d", ((0, 0), (1, 1))),
     "nothing in common, other lengths": ("a", "c d", ((0, N), (N, 0), (N, 1))),
+    "beside the next": ("a b , a c", "a c", ((0, N), (1, N), (2, N), (3, 0), (4, 1))),
+    "as many neighbours": ("a b b c", "a b c", ((0, 0), (1, 1), (2, N), (3, 2))),
+    "elsewhere, too": ("a d p , a g e", "a g p", ((0, N), (1, N), (2, N), (3, N), (4, 0), (5, 1), (6, N), (N, 2))),
+    "places changed": ("the dog saw the cat", "the cat saw the dog", tuple((at, at) for at in range(5))),
     "the first is empty": ("", "c", ((N, 0),)),
     "both are empty": ("", "", ()),
 }

@@ -95,6 +95,13 @@ def test_bars_from_zero_go_both_ways_and_none_is_cut():
     assert ends[0] < ends[1]
     assert up.rindex("█") > down.rindex("█")
     assert "▏" in least
+    # First values, such as shares by a method of attribution, do, too.
+    turned = Comparison("a layer", tuple(ComparedItem(row.label, row.second, row.first, "x") for row in rows))
+    down, up, least = (line.partition("%")[0] for line in text(turned, width=80).splitlines()[2:])
+    assert down.rindex("█") + 1 == up.index("█") == least.index("▏")
+    html = as_html(Page("", (turned,)))
+    assert 'style="margin-left:0.00%;width:75.00%"' in html
+    assert 'style="margin-left:75.00%;width:25.00%"' in html
     # Next to nothing beside a fall still has a cell, and a fall beside next to nothing all others.
     for changes in ((-1.0, 1e-9), (1.0, -1e-9)):
         pair = tuple(ComparedItem(name, 0.5, change, "x") for name, change in zip("ab", changes, strict=True))

@@ -6,7 +6,10 @@ from regard.cli.main import main
 from regard.errors import ArgumentError
 from regard.inspection import ATTRIBUTIONS, live_page, see, story_of
 from regard.inspection.views.attributed import attributed_of
+from regard.inspection.views.facts import sentence
 from regard.inspection.views.outcome_text import signed_percent
+from regard.inspection.views.story import compared_items
+from regard.page import Page, as_text
 from regard.tasks import load
 from regard.tasks.recording import case_of
 
@@ -51,9 +54,60 @@ def test_the_page_has_the_shares_of_the_story(live, case, record, method, layer)
         assert ATTRIBUTIONS[method].means in text
         assert ("The number is the probability of NOUN." in text) is (method == "gradient-weighted")
         assert f"Where it misleads: {ATTRIBUTIONS[method].misleads}" in text
+        # Its numbers are in the sentence, too, where it has some for the prediction.
+        shown = told if own == query else story_of(record, layer=layer, query=query)
+        assert page.locator(".sentence").inner_text().replace("−", "-") == shown.sentence
     page.evaluate("location.hash = '#lang=zh'")
     page.wait_for_function("document.documentElement.lang.startsWith('zh')")
     assert f"按 {method}" in page.locator(".attributed-part h2").inner_text()
+    told = story_of(record, layer=layer, query=4, attribution=method, case=case)
+    page.evaluate(f"location.hash = '#place=4&layer={layer or 'all'}&lang=zh'")
+    page.wait_for_function("document.querySelector('.chips .selected .chip').dataset.id === 'item 3'")
+    assert page.locator(".sentence").inner_text().replace("−", "-") == sentence(record, told, "zh")
+
+
+def test_the_sentence_of_another_head_is_that_of_its_weights(live, case, record):
+    """Of a layer and a head other than those which were asked for nothing is known by the method."""
+    found = attributed_of(record, "rollout", query=4, case=case)
+    page = live(live_page(record, attributed=found, query=4))
+    # The part stands where the first bars stand.
+    names = page.locator(".columns > section").evaluate_all("(all) => all.map((each) => each.classList[0])")
+    assert names[:2] == ["attributed-part", "compared-part"]
+    assert "By rollout, it took most from " in page.locator(".sentence").inner_text()
+    page.click('[data-id="head 1 2"]')
+    page.mouse.move(5, 5)
+    assert page.locator(".sentence").inner_text() == story_of(record, layer=2, head=3, query=4).sentence
+
+
+# How far each bar reaches to the left and to the right of the line at which it begins.
+REACH = """
+(rows) => rows.map((row) => {
+  const [zero, bar] = [".zero", ".bar"].map((each) => row.querySelector(each)?.getBoundingClientRect());
+  return bar ? [zero.left - bar.left, bar.right - zero.left] : [0, 0];
+})
+"""
+
+
+def test_shares_below_0_go_to_the_left(live):
+    model, words = load("english-sentiment"), ["a", "dull", "plot", ",", "but", "a", "lovely", "ending"]
+    case = case_of(model, words)
+    record = see(case)
+    told = story_of(record, attribution="gradient-weighted", case=case)
+    assert min(told.weights) < -0.1 < 0.1 < max(told.weights)
+    page = live(live_page(record, attributed=attributed_of(record, "gradient-weighted", case=case)))
+    reached = page.locator(".attributed-part tbody tr").evaluate_all(REACH)
+    full = max(told.weights) - min(told.weights)
+    room = page.locator(".attributed-part .track").first.evaluate("(each) => each.getBoundingClientRect().width")
+    for share, (left, right) in zip(told.weights, reached, strict=True):
+        assert left == pytest.approx(room * max(0, -share) / full, abs=1.5)
+        assert right == pytest.approx(room * max(0, share) / full, abs=1.5)
+    # In the terminal, too.
+    block = compared_items(record, told)
+    assert [row.first for row in block.rows] == [*told.weights]
+    lines = as_text(Page("", (block,)), width=100).splitlines()[2:]
+    cells = [[at for at, each in enumerate(line.partition("%")[0]) if each in "▏▎▍▌▋▊▉█▐"] for line in lines]
+    (begin,) = {found[0] for found, share in zip(cells, told.weights, strict=True) if share > 0}
+    assert {found[-1] for found, share in zip(cells, told.weights, strict=True) if share < 0} == {begin - 1}
 
 
 def test_the_command_writes_the_live_page(live, tmp_path, monkeypatch):

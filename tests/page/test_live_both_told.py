@@ -6,7 +6,7 @@ import torch
 
 from page.live_records import LABELS, WORDS, Toy
 from page.test_live_difference import READ, made
-from regard.inspection import Case, LayerRecord, Outcomes, Place, Record, comparison, live_page, see
+from regard.inspection import Case, LayerRecord, Outcomes, Place, Record, comparison, comparison_of, live_page, see
 from regard.page import as_text
 
 STEPS = """
@@ -15,11 +15,13 @@ STEPS = """
 """
 
 
-def record_of(weight):
-    """A record of two words, of which the first gives itself this weight."""
-    layer = LayerRecord.of_weights("layer 1", torch.tensor([[[weight, 1 - weight], [0.5, 0.5]]]), "softmax")
-    places = (Place("a", 0, "DET", 0.75), Place("saw", 1, "NOUN", 0.75))
-    return Record(("a", "saw"), layers=(layer,), model="toy", noun="word", outcomes=Outcomes("labels", "item", places))
+def record_of(*weights):
+    """A record of words, of which the first gives these weights, and the last one what is left."""
+    first, count = [*weights, 1 - sum(weights)], len(weights) + 1
+    rows = torch.tensor([[first, *[[1 / count] * count] * (count - 1)]])
+    layer, words = LayerRecord.of_weights("layer 1", rows, "softmax"), ("a", "saw", "it")[:count]
+    places = tuple(Place(word, number, "DET", 0.75) for number, word in enumerate(words))
+    return Record(words, layers=(layer,), model="toy", noun="word", outcomes=Outcomes("labels", "item", places))
 
 
 def head_of(steps):
@@ -85,6 +87,27 @@ def test_a_difference_of_percentages_is_in_points(live, lang, points):
     legend = map_part.locator(".legend").inner_text()
     assert "−50 " in legend
     assert points in legend
+
+
+def test_equal_weights_are_told_where_they_are_others(live):
+    """Of two words each has more than of three, without anything being attended to."""
+    equal = "Equal weights would be 50% in A, 33% in B."
+    one, other = record_of(0.25), record_of(0.75, 0.125)
+    told = comparison_of(one, other, query=1)
+    assert told.equal == pytest.approx((1 / 2, 1 / 3))
+    assert equal in told.sentence
+    assert live(live_page(one, ("one", "other"), against=other)).locator(".sentence").inner_text() == told.sentence
+    assert "Equal weights" not in comparison_of(one, record_of(0.75), query=1).sentence
+    # Nor where no weight is told.
+    assert "Equal weights" not in comparison_of(one, record_of(0.25, 0.75), query=1).sentence
+
+
+def test_the_scale_of_differences_reaches_what_is_written(live):
+    """61.51% and 12.49% are 49.02 points apart, but are written as 62% and 12%, and their difference as 50 points."""
+    one, other = record_of(0.1249), record_of(0.6151)
+    page = live(live_page(one, ("one", "other"), against=other), "#place=1")
+    legend = page.locator('.map-part > div > div:has([data-side="difference"]) .legend').inner_text()
+    assert "+50 points" in legend
 
 
 def test_a_terminal_says_points():

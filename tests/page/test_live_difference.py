@@ -1,5 +1,6 @@
 """The page of two records: the numbers are NumPy's, the colours those of the legend, and one cursor moves in both."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -11,8 +12,10 @@ from page.browser import axe
 from page.live_records import LABELS, WORDS, layers, outcomes, seen, whole
 from page.test_live import HOSTILE
 from page.test_live_colours import PIXELS, colours, image_of
-from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison_of, live_page
+from regard.inspection import DrawnPicture, Outcomes, Place, Record, comparison, comparison_of, live_page
 from regard.inspection.views.comparison import difference_sentence
+from regard.inspection.views.comparison_page import difference_table
+from regard.page import as_text
 from regard.page.modules import style
 from regard.page.numbers import in_points, percent, percent_change, probability
 
@@ -123,7 +126,7 @@ def test_each_view_has_the_numbers_of_numpy(live, request, name):
     in_chinese = page.evaluate(READ, [each.replace("lang=en", "lang=zh") for each in hashes])
     for (query, layer, head), found_in_chinese in zip(views, in_chinese, strict=True):
         told = comparison_of(*both, layer=layer, head=head, query=query + 1)
-        expected = difference_sentence(told.records, told.places, told.items, "zh")
+        expected = difference_sentence(told.records, told.places, told.items, "zh", equal=told.equal)
         assert found_in_chinese["sentence"].replace("−", "-") == expected
     # Of each head, half the sum of the differences of a row, and all of what has no partner.
     weights = [each.layers[1].weights().double().numpy() for each in both]
@@ -441,6 +444,15 @@ def test_labels_of_items_and_a_label_of_the_whole(live, turned):
     assert page.locator(".compared tbody tr").first.locator("td").first.locator(".side-line").count() == 2
     assert "has no partner" not in page.locator("main").inner_text()
     assert None not in told.stories
+    # Nor of their heads and maps, and the steps of each are those of its own head.
+    assert page.locator(".heads .named").is_hidden()
+    assert set(page.locator(".heads .gap").all_inner_texts()) == {""}
+    assert "These weights belong to answers to different questions" in page.locator(".map-part").inner_text()
+    assert page.locator('[data-id="difference"]').is_hidden()
+    assert "in A and B together" not in page.locator(".steps-part").inner_text()
+    assert all(math.isnan(each.difference) for each in told.heads)
+    assert "weight that is on other items" not in as_text(comparison(*both))
+    assert not [*difference_table(told, None, None)]
 
 
 def test_without_layers_no_heads_are_compared(live):

@@ -186,7 +186,7 @@ class ComparedItem:
 
     Args:
         label: the item.
-        first, second: the values; the first is at least 0, and the second None if it wasn't measured.
+        first, second: the values; the second is None if it wasn't measured.
         written: `second` as text, which may have a sign or a unit.
         note: a few words about it.
         first_written: `first` as text, where it is no percentage of at least 0.
@@ -204,8 +204,8 @@ class ComparedItem:
 class Comparison:
     """Two values of each item side by side, each drawn to a scale of its own.
 
-    The full bar is the largest value; of weights it is at least twice what equal weights would be. Of second values it
-    reaches from the smallest below 0 to the largest, or is `least`, if that is more.
+    The full bar reaches from the smallest value below 0 to the largest; of weights it is at least twice what equal
+    weights would be, and of second values at least `least`.
 
     Args:
         title: what is compared; for weights it names the layer and the head.
@@ -219,8 +219,8 @@ class Comparison:
     Example:
         >>> rows = ComparedItem("a", 0.5, -0.75, "80% -> 5%", "VERB 55%"), ComparedItem("saw", 0.25, 0.25, "70% -> 95%")
         >>> comparison = Comparison("Layer 1 of 1, head 1 of 1", rows)
-        >>> comparison.highs, comparison.zero
-        ((0.5, 1.0), 0.75)
+        >>> comparison.highs, comparison.zeros
+        ((0.5, 1.0), (0.0, 0.75))
     """
 
     title: str
@@ -236,21 +236,20 @@ class Comparison:
     @property
     def highs(self) -> tuple[float, float]:
         """The values of the full bars."""
-        first = [row.first for row in self.rows if row.first < float("inf")]
-        largest = max([0.0, *first])
-        low, high = self._ends
-        return full_bar(largest, 1 / self.equal) if self.equal else largest, max(self.least, high - low)
+        first, second = (high - low for low, high in self._ends)
+        return full_bar(first, 1 / self.equal) if self.equal else first, max(self.least, second)
 
     @property
-    def zero(self) -> float:
-        """Where the bars of the second values begin, as a share of the full bar: those below 0 go to the left."""
-        low, high = self._ends
-        return -low / (high - low) if high > low else 0.0
+    def zeros(self) -> tuple[float, float]:
+        """Where the bars of either value begin, as a share of the full bar: those below 0 go to the left."""
+        first, second = (abs(low) / (high - low) if high > low else 0.0 for low, high in self._ends)
+        return first, second
 
     @property
-    def _ends(self) -> tuple[float, float]:
-        second = [row.second for row in self.rows if row.second is not None and math.isfinite(row.second)]
-        return min([0.0, *second]), max([0.0, *second])
+    def _ends(self) -> list[tuple[float, float]]:
+        values = [row.first for row in self.rows], [row.second for row in self.rows if row.second is not None]
+        known = ([0.0, *filter(math.isfinite, each)] for each in values)
+        return [(min(each), max(each)) for each in known]
 
     @property
     def rest(self) -> str:

@@ -177,9 +177,10 @@ def _comparison(block: Comparison) -> str:
     first, second = (high or 1.0 for high in block.highs)
     rows = []
     for row in block.rows:
-        cells = f"<td>{escape(row.first_written or percent(row.first))}{_bar(row.first, first)}</td>"
+        bar = _bar(row.first, first, zero=block.zeros[0])
+        cells = f"<td>{escape(row.first_written or percent(row.first))}{bar}</td>"
         if block.measured:
-            bar = "" if row.second is None else _bar(row.second, second, "effect", block.zero)
+            bar = "" if row.second is None else _bar(row.second, second, "effect", block.zeros[1])
             cells += f"<td>{_text(row.written)}{bar}</td>"
         if block.third:
             cells += f"<td>{_token(row.note)}</td>"

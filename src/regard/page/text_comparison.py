@@ -1,7 +1,6 @@
 """Two values of each item as text: two bars with their numbers beside each other, one line for each item."""
 
 from dataclasses import dataclass
-from functools import partial
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -9,7 +8,7 @@ from rich.text import Text
 from regard.page.blocks import ComparedItem, Comparison
 from regard.page.numbers import percent
 from regard.page.terminal import Terminal
-from regard.page.text_bars import bar_from, bar_of
+from regard.page.text_bars import bar_from
 from regard.page.visible import clip, visible
 from regard.page.wrapping import fit, wrap
 
@@ -72,14 +71,13 @@ def _columns(block: Comparison, width: int) -> _Columns:
 def _row(row: ComparedItem, block: Comparison, columns: _Columns, terminal: Terminal) -> list[Text]:
     line = Text(fit(row.label, columns.label), "bold")
     values, texts = (row.first, row.second or 0.0), _written(row)
-    # Both ways have a cell or more.
-    zero = min(max(round(columns.bar * block.zero), int(block.zero > 0)), columns.bar - int(block.zero < 1))
     for index, width in enumerate(columns.values):
         line.append(columns.gap)
         if columns.bar:
-            drawn = (bar_of, partial(bar_from, zero))[index](
-                values[index], block.highs[index] or 1.0, columns.bar, terminal.ascii
-            )
+            share, high = block.zeros[index], block.highs[index] or 1.0
+            # Both ways have a cell or more.
+            zero = min(max(round(columns.bar * share), int(share > 0)), columns.bar - int(share < 1))
+            drawn = bar_from(zero, values[index], high, columns.bar, terminal.ascii)
             line.append(fit(drawn, columns.bar) + " ", _STYLES[index])
         number = f"{texts[index]:>{columns.numbers[index]}}"
         line.append(fit(number, width - (columns.bar + 1 if columns.bar else 0)), "not bold")

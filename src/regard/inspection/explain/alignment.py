@@ -1,7 +1,8 @@
 """Which item of one record is which of another one, so that the two can be compared."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from regard.inspection.explain.outcomes import Outcomes
@@ -33,6 +34,12 @@ class Alignment(NamedTuple):
     places: tuple[Pair, ...]
     obstacle: Obstacle
     kinds: tuple[str, str]
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no prediction has a partner, as the labels of words and that of the whole: these answer different
+        questions."""
+        return bool(self.places) and all(None in pair for pair in self.places)
 
 
 def align(first: Record, second: Record) -> Alignment:
@@ -74,9 +81,10 @@ def align(first: Record, second: Record) -> Alignment:
 def align_texts(first: Sequence[str], second: Sequence[str]) -> tuple[Pair, ...]:
     """Align two texts: by the longest sequence of items that both have, in the same order.
 
-    Between two of these the remaining items correspond one by one if both texts have as many there, as if each was
-    replaced by the other; else they have no partner. Spaces at the ends of an item, which some tokenizers keep, are
-    ignored.
+    Of several such sequences one whose items are neighbours in both texts is taken. Between two of its items the
+    remaining ones correspond one by one if both texts have as many there, as if each was replaced by the other; else
+    they have no partner. Nor has one of them in texts of different lengths that the other text has elsewhere, too.
+    Spaces at the ends of an item, which some tokenizers keep, are ignored.
 
     Args:
         first, second: the items.
@@ -86,6 +94,8 @@ def align_texts(first: Sequence[str], second: Sequence[str]) -> tuple[Pair, ...]
         ((0, 0), (1, 1), (2, 2), (3, 3))
         >>> align_texts(("a", "saw"), ("a", "big", "saw"))
         ((0, 0), (None, 1), (1, 2))
+        >>> align_texts(("a", "dull", "plot", "a", "good", "end"), ("a", "good", "plot"))
+        ((0, None), (1, None), (2, None), (3, 0), (4, 1), (5, None), (None, 2))
     """
     a, b = ([text.strip() or text for text in texts] for texts in (first, second))
     start, most = 0, min(len(a), len(b))
@@ -99,19 +109,43 @@ def align_texts(first: Sequence[str], second: Sequence[str]) -> tuple[Pair, ...]
         *((place, place) for place in range(start)),
         *((start + one, start + other) for one, other in inner),
         *((len(a) - end + place, len(b) - end + place) for place in range(end)),
-        (len(a), len(b)),
     ]
+    common = _beside_the_next(common, a, b)
+    moved: set[str] = set()
+    if len(a) != len(b):
+        # In texts of the same length, items that changed places still stand for each other.
+        left = [Counter(text) - Counter(text[pair[side]] for pair in common) for side, text in enumerate((a, b))]
+        moved = {*left[0]} & {*left[1]}
     pairs: list[Pair] = []
     one = other = 0
-    for next_one, next_other in common:
+    for next_one, next_other in (*common, (len(a), len(b))):
         between, opposite = range(one, next_one), range(other, next_other)
         if len(between) == len(opposite):
-            pairs += zip(between, opposite, strict=True)
+            for each, its in zip(between, opposite, strict=True):
+                pairs += [(each, None), (None, its)] if moved & {a[each], b[its]} else [(each, its)]
         else:
             pairs += [*((each, None) for each in between), *((None, each) for each in opposite)]
         pairs.append((next_one, next_other))
         one, other = next_one + 1, next_other + 1
     return tuple(pairs[:-1])
+
+
+def _beside_the_next(common: list[tuple[int, int]], a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """A common subsequence with each pair beside the next one where the texts allow it, if that makes more neighbours.
+
+    The items before a pair are equal only if one of them is in the pair before: else the subsequence could be longer.
+    """
+    found = common[:]
+    for place in range(len(found) - 2, -1, -1):
+        one, other = found[place + 1]
+        if a[one - 1] == b[other - 1]:
+            found[place] = one - 1, other - 1
+    return max(common, found, key=_neighbours)
+
+
+def _neighbours(common: Sequence[tuple[int, int]]) -> int:
+    """How many pairs stand right before the next one in both texts."""
+    return sum((one + 1, other + 1) == after for (one, other), after in pairwise(common))
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:

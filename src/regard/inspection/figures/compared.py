@@ -60,8 +60,8 @@ def draw_compared(sheet: Sheet, shown: Shown) -> None:
         sheet.line([(0, y - _ROW / 2), (right, y - _ROW / 2)], colour=LINE, width=0.5)
         sheet.text(0, y, names[number])
         for bars, start, zero, share, colour, text in (
-            ("attended", starts[0], 0.0, row.first / high, WEIGHT, firsts[number]),
-            ("mattered", starts[1], bar * block.zero, _change(row) / full, EFFECT, seconds[number]),
+            ("attended", starts[0], bar * block.zeros[0], row.first / high, WEIGHT, firsts[number]),
+            ("mattered", starts[1], bar * block.zeros[1], _change(row) / full, EFFECT, seconds[number]),
         ):
             width = max(0.6, bar * abs(share)) if share else 0.0
             left = start + zero - (width if share < 0 else 0.0)

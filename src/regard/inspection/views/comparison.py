@@ -93,9 +93,10 @@ class RecordDifference(NamedTuple):
         places: the numbers of the compared predictions in `Outcomes.places`; None where there is no partner.
         stories: the story of each; None if the record has no partner of the prediction, or no such layer or head.
         items: the items that were attended to.
-        heads: the heads that both have, by layer and number.
+        heads: the heads that both have, by layer and number; without differences if they answer different questions.
         sentence: what differs most.
         has_partner: whether the compared predictions correspond; else each record shows what it shows alone.
+        equal: what each item would have of equal weights, in each record; 0: that isn't known.
         left_out: what can't be compared, and why.
     """
 
@@ -108,6 +109,7 @@ class RecordDifference(NamedTuple):
     sentence: str
     left_out: tuple[str, ...]
     has_partner: bool = True
+    equal: tuple[float, float] = (0.0, 0.0)
 
 
 def comparison_of(
@@ -139,13 +141,14 @@ def comparison_of(
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
     has_partner = other is not None
-    if other is None and all(None in pair for pair in alignment.places):
-        # Where nothing corresponds, as labels of words and that of the whole, each record shows what it shows alone.
+    if other is None and alignment.is_apart:
+        # Each record shows what it shows alone.
         other = default_place(records[1], outcomes[1])
     its = None
     if other is not None and has_head(records[1], layer, head):
         its = story_of(records[1], layer=layer, head=head, query=other + 1)
     items = tuple(_items(records, alignment, own, its))
+    equal = own.equal, 0.0 if its is None else its.equal
     return RecordDifference(
         records,
         alignment,
@@ -153,9 +156,10 @@ def comparison_of(
         (own, its),
         items,
         tuple(_heads(records, alignment)),
-        difference_sentence(records, (one, other), items, has_partner=has_partner),
+        difference_sentence(records, (one, other), items, has_partner=has_partner, equal=equal),
         tuple(_left_out(*records, alignment)),
         has_partner,
+        equal,
     )
 
 
@@ -239,6 +243,9 @@ def _items(
 
 def _heads(records: tuple[Record, Record], alignment: Alignment) -> Iterator[HeadDifference]:
     found = head_differences(*records, alignment)
+    if alignment.is_apart:
+        # Of heads that answer different questions no difference means anything.
+        found = tuple(tuple(math.nan for _ in heads) for heads in found)
     for layer, (*_, differences) in enumerate(zip(*(each.layers for each in records), found, strict=False), 1):
         patterns = [layer_patterns(each, layer) for each in records]
         for head, (a, b, difference) in enumerate(zip(*patterns, differences, strict=False), start=1):
@@ -252,6 +259,7 @@ def difference_sentence(
     language: str = "en",
     *,
     has_partner: bool = True,
+    equal: tuple[float, float] = (0.0, 0.0),
 ) -> str:
     """What differs most: the answers, a weight, and what hiding an item changes.
 
@@ -261,6 +269,7 @@ def difference_sentence(
         items: the items in both.
         language: "en" or "zh".
         has_partner: whether these predictions correspond; else only the answers are told.
+        equal: as in `RecordDifference`.
     """
     one, other = places
     if one is None or other is None:
@@ -272,12 +281,12 @@ def difference_sentence(
         shared = any(None not in item.numbers for item in items)
         return _answers_sentence(records, found, language) + (say("otherQuestions", language) if shared else "")
     both = [item for item in items if None not in item.weights]
-    kinds = {each.kind for each in outcomes}
     own = own_item(records[0], found[0])
     hidden = [item for item in both if None not in item.hidden and (own is None or item.numbers[0] != own)]
-    errors = outcomes[0].error, outcomes[1].error
-    effects = "" if len(kinds) > 1 else _effects_sentence(hidden, outcomes[0].kind, found, errors, language)
-    return _answers_sentence(records, found, language) + _weights_sentence(both, language) + effects
+    told = _answers_sentence(records, found, language) + _weights_sentence(both, equal, language)
+    if outcomes[0].kind != outcomes[1].kind:
+        return told
+    return told + _effects_sentence(hidden, outcomes[0].kind, found, (outcomes[0].error, outcomes[1].error), language)
 
 
 def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place], language: str) -> str:
@@ -309,8 +318,8 @@ def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place
     return say("eachWrote" if generated else "eachGives", language, about=about, one=one, other=other)
 
 
-def _weights_sentence(items: Sequence[ItemDifference], language: str) -> str:
-    """Which weight differs most; "" if there is none to compare."""
+def _weights_sentence(items: Sequence[ItemDifference], equal: tuple[float, float], language: str) -> str:
+    """Which weight differs most, and what equal weights would be where that differs; "" if there is none to compare."""
     gaps = [(abs(item.difference or 0.0), item) for item in items if math.isfinite(item.difference or 0.0)]
     if not gaps:
         return ""
@@ -318,8 +327,10 @@ def _weights_sentence(items: Sequence[ItemDifference], language: str) -> str:
     if gap < _NOTICED:
         return say("sameWeights" if gap == 0 else "closeWeights", language)
     one, other = (percent(weight) for weight in item.weights)
-    message = "weightDiffersLittle" if gap < LITTLE_CHANGE else "weightDiffers"
-    return say(message, language, item=_quoted_names(item, language), one=one, other=other)
+    message, fair = "weightDiffersLittle" if gap < LITTLE_CHANGE else "weightDiffers", [*map(percent, equal)]
+    told = say(message, language, item=_quoted_names(item, language), one=one, other=other)
+    # Of fewer items each has more, without anything being attended to.
+    return told + (say("equalInBoth", language, one=fair[0], other=fair[1]) if all(equal) and len({*fair}) > 1 else "")
 
 
 def _effects_sentence(

@@ -111,10 +111,12 @@ def comparison_page(
 
 
 def difference_table(found: RecordDifference, layer: int | None, head: int | None) -> Iterator[Block]:
-    """The differences of all weights, as a table; nothing if there are none or more than 64 on a side."""
+    """The differences of all weights, as a table; nothing if there are none to compare, or more than 64 on a side."""
     rows = [(a, b) for a, b in found.alignment.queries if a is not None and b is not None]
     keys = [(a, b) for a, b in found.alignment.items if a is not None and b is not None]
     layers = [layer_of(each, layer) for each in found.records]
+    if found.alignment.is_apart:
+        return
     if not rows or not keys or max(len(rows), len(keys)) > _MOST_ITEMS or None in found.stories or None in layers:
         return
     values = []

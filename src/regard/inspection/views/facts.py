@@ -23,7 +23,7 @@ from regard.inspection.views.default_place import default_place
 from regard.inspection.views.outcome_text import item_name, or_zero, quoted, rounded, signed_percent, size_text
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
-from regard.inspection.views.uniform import uniform_over
+from regard.inspection.views.uniform import equal_share, uniform_over
 from regard.page.messages import messages, say
 from regard.page.numbers import percent, plural, probability
 from regard.page.visible import visible
@@ -98,6 +98,11 @@ class Facts(NamedTuple):
     def uniform(self) -> int:
         """Over how many items the weights are about equal, if they are weights; 0: over none."""
         return uniform_over(self.weights) if self.is_raw and not self.is_effective else 0
+
+    @property
+    def equal(self) -> float:
+        """What each item would have of equal weights; 0 if these are none that sum to 1, or aren't the same items."""
+        return equal_share([self.weights], self.allowed) if self.is_raw else 0.0
 
     def is_masked(self, item: int) -> bool:
         """Whether the mask hides an item, so that it has no weight."""

@@ -109,8 +109,9 @@ def _told(outcome: Outcome, kind: str, place: Place | None, language: str, error
 
 
 def signed_percent(value: float) -> str:
-    """A fraction that may be below 0, as a percentage."""
-    return f"-{percent(-value)}" if value < 0 else percent(value)
+    """A fraction that may be below 0, as a percentage. Less than one has no sign, which nobody reads before "<"."""
+    size = percent(abs(value))
+    return f"-{size}" if value < 0 and not size.startswith("<") else size
 
 
 def size_text(change: float, kind: str, error: float | None = None) -> str:

@@ -19,7 +19,6 @@ from regard.inspection.views.outcome_text import (
     size_text,
     without_text,
 )
-from regard.inspection.views.uniform import equal_share
 from regard.page import Block, ComparedItem, Comparison, Heading, Page, Prose, Table
 from regard.page.messages import say
 from regard.page.numbers import counted, percent, probability
@@ -166,7 +165,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         tuple(found),
         noun=record.noun,
         others=about_others(by_weight, by_effect, rows, kind, told.is_masked, error),
-        equal=equal_share([told.weights], told.allowed) if told.is_raw else 0.0,
+        equal=told.equal,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
         third="" if kind == "vectors" else say("without"),
@@ -251,11 +250,11 @@ def about_others(
 
 
 def _first(told: Facts, item: int) -> dict[str, Any]:
-    """The weight of an item, as the length of its bar, and as text where it has a sign or the item is masked."""
+    """The weight of an item, and the same as text where it has a sign or the item is masked."""
     weight = told.weights[item]
     if told.is_masked(item):
         return {"first": weight, "first_written": say("maskedItem")}
-    return {"first": abs(weight), "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
+    return {"first": weight, "first_written": signed_percent(weight)} if weight < 0 else {"first": weight}
 
 
 def _method(told: Facts) -> Iterator[Block]:

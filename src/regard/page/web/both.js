@@ -101,9 +101,9 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
   return [(next) => {
     view = next;
     const { both, state } = view, words = wordsOf(state.lang);
-    // The steps of both are those of one head, so that they can be compared.
+    // The steps of both are those of one head, so that they can be compared, if anything can.
     const isTold = both.map(({ absent, key }) => !absent && key >= 0), partners = pairs.pairs.queries.filter((pair) => !pair.includes(null));
-    const chosen = isTold.every(Boolean) ? chosenOf(both, partners) : [];
+    const chosen = isTold.every(Boolean) && !pairs.apart ? chosenOf(both, partners) : [];
     // Many cells need more room than three maps beside each other have.
     map.classList.toggle("large", both.some(({ layer }) => layer.keys > MANY_KEYS));
     both.forEach((each, side) => {

@@ -120,7 +120,7 @@ function nameOfRow({ names }, i, go) {
 function namesOfRow(pairs, pair, row, go, words) {
   const alone = pair.indexOf(null);
   return [button(`row ${row}`, pairs.namesOf(pair).flatMap((each, i) => [i ? " / " : "", token(each)]), go, { class: "plain" }),
-  alone < 0 ? null : h("span", { class: "quiet only" }, words.onlyIn({ side: "AB"[1 - alone] }))];
+  alone < 0 ? null : h("span", { class: "quiet only" }, words.alonePair)];
 }
 
 function gapOf(found, words) {
@@ -150,17 +150,17 @@ export function barred(share, kind, text, room, mark = 0) {
     bar(share, kind), h("span", { class: "number", style: { "margin-left": `${(60 * Math.max(0, mark - orZero(share))).toFixed(1)}%` } }, text));
 }
 
-// Where changes go both ways, a track on which a bar begins at zero, with its number after it; else a bar.
-function tracked(length, scale, text, room) {
-  if (!scale.zero) return barred(Math.abs(length) / scale.full, "effect", text, room);
-  return h("span", { class: "barred", style: { "--room": `${room}ch` } }, track(length, scale), h("span", { class: "number" }, text));
+/** Where values go both ways, a track on which a bar begins at zero, with its number after it; else a bar. */
+export function tracked(length, scale, text, room, kind = "effect") {
+  if (!scale.zero) return barred(Math.abs(length) / scale.full, kind, text, room);
+  return h("span", { class: "barred", style: { "--room": `${room}ch` } }, track(length, scale, kind), h("span", { class: "number" }, text));
 }
 
-function track(length, { full, zero }) {
-  if (!zero) return bar(Math.abs(length) / full, "effect");
+function track(length, { full, zero }, kind = "effect") {
+  if (!zero) return bar(Math.abs(length) / full, kind);
   const share = Math.abs(length) / full, left = length < 0 ? zero - share : zero;
   return h("span", { class: "track", "aria-hidden": "true" }, h("i", { class: "zero", style: { left: `${(100 * zero).toFixed(1)}%` } }),
-    !length ? null : h("span", { class: "bar effect", style: { left: `${(100 * left).toFixed(1)}%`, width: `${(100 * share).toFixed(1)}%` } }));
+    !length ? null : h("span", { class: `bar ${kind}`, style: { left: `${(100 * left).toFixed(1)}%`, width: `${(100 * share).toFixed(1)}%` } }));
 }
 
 // Of a label's probability the label is named.

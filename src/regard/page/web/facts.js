@@ -1,9 +1,9 @@
 // What is told of a view, and of two records: which numbers, and the sentence that they make, as in Python's `facts.py`.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
-import { effectText, percent, probability, sizeText } from "./numbers.js";
+import { effectText, percent, probability, signedPercent, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
-import { equalEnds, uniformOver } from "./uniform.js";
+import { equalEnds, equalShare, uniformOver } from "./uniform.js";
 import { LITTLE_CHANGE, changeSize, isRemoved, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
@@ -44,14 +44,18 @@ function isNoticed(change, kind) {
   return kind === "numbers" ? change !== 0 : !(Math.abs(change) < NOTICED);
 }
 
-/** The sentence as a list of [text, kind], as `messageParts` gives it. Of names and answers `most` characters are written. */
+/**
+ * The sentence as a list of [text, kind], as `messageParts` gives it. Of names and answers `most` characters are written.
+ *
+ * Where the view has what a method of attribution gives, `attributed` as {method, shares}, that stands in place of the weights.
+ */
 export function sentenceOf(view, most = MOST_SHOWN) {
-  const { data, place, weights, hidden, kind, state: { lang } } = view, own = ownItemOf(view);
+  const { data, place, attributed, hidden, kind, state: { lang } } = view, own = ownItemOf(view), weights = attributed?.shares ?? view.weights;
   const tell = (name, values) => messageParts(lang, name, values), words = wordsOf(lang), nameOf = namedIn(view, most);
   const opening = openingOf(view, most);
   if (!weights) return opening;
-  const top = largest(weights), shares = Array.from(weights, percent), { effective } = view.layer;
-  const count = effective ? 0 : uniformOver(weights), isNone = count || (!effective && NOTHING.includes(shares[top]));
+  const top = largest(weights, Math.abs), shares = Array.from(weights, signedPercent), isRaw = !attributed && !view.layer.effective;
+  const count = isRaw ? uniformOver(weights) : 0, isNone = count || (isRaw && NOTHING.includes(shares[top]));
   const tops = isNone ? [] : [...shares.keys()].filter((each) => shares[each] === shares[top]);
   const attended = [...opening, ...(count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf))];
   const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
@@ -83,11 +87,13 @@ function littleOf({ kind, place, data: { outcomes: { error } } }, outcome) {
 }
 
 function mostAttended(view, tops, share, own, nameOf) {
-  const { data, weights, layer, state: { lang } } = view, words = wordsOf(lang), where = whereOf(view, words);
+  const { data, attributed, layer, state: { lang } } = view, words = wordsOf(lang), where = whereOf(view, words);
   if (!tops.length) return messageParts(lang, "attendedNone", { where, noun: nounOf(data.noun, lang) });
   const item = listedParts(lang, tops.map((each) => (each === own ? words.itself : nameOf(each))), "weight", "lastAnd",
-    () => withNoun(lang, "tiedItems", data.noun, { count: tops.length, all: weights.length }));
-  return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { where, item, share: tops.length === 1 ? share : words.eachShare({ share }) });
+    () => withNoun(lang, "tiedItems", data.noun, { count: tops.length, all: data.items.length }));
+  const shareText = tops.length === 1 ? share : words.eachShare({ share });
+  if (attributed) return messageParts(lang, attributed.shares[tops[0]] < 0 ? "loweredMost" : "tookMost", { method: attributed.method, item, share: shareText });
+  return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { where, item, share: shareText });
 }
 
 // How sentences name the items of a view.
@@ -154,6 +160,9 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
     const { gap, pair, values: [one, other] } = attended;
     told.push(...(gap >= NOTICED ? tell(gap < LITTLE_CHANGE ? "weightDiffersLittle" : "weightDiffers", { item: named(pair), one: percent(one), other: percent(other) })
       : tell(gap === 0 ? "sameWeights" : "closeWeights")));
+    // Of fewer items each has more, without anything being attended to.
+    const [fair, otherFair] = both.map((each) => equalShare(each)), [fairText, otherText] = [fair, otherFair].map(percent);
+    if (gap >= NOTICED && fair && otherFair && fairText !== otherText) told.push(...tell("equalInBoth", { one: fairText, other: otherText }));
   }
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
   const mattered = widest(pairs, (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change)));

@@ -2,7 +2,7 @@
 import { colourOfDifference, scaleOfDifferences, swatch } from "./colours.js";
 import { fromOverview } from "./thumbnails.js";
 import { cropped } from "./map_weights.js";
-import { briefChange, inPoints, percent, percentChange } from "./numbers.js";
+import { briefChange, inPoints, percent, percentChange, roundHalfEven } from "./numbers.js";
 import { cells } from "./tiles.js";
 import { highestOf, isRemoved } from "./view.js";
 import { HIDDEN, headsOf, isAllowed, known, rowOf, sharedMask } from "./weights.js";
@@ -27,10 +27,13 @@ export function differenceCells(pairs, tiles) {
       const words = wordsOf(view.state.lang), none = (why = words.noDifference) => show({ found: null, notes: [why] });
       const give = ([a, b], its) => {
         const sums = a.sums.map((one, i) => (one === HIDDEN && b.sums[i] === HIDDEN ? HIDDEN : zeroed(b.sums[i]) - zeroed(one)));
-        const high = highestOf(sums.map(Math.abs), LEAST_HIGH), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
+        // The scale has room for the difference of the rounded numbers, too, which is written.
+        const written = (i) => Math.abs(roundHalfEven(100 * zeroed(b.sums[i])) - roundHalfEven(100 * zeroed(a.sums[i]))) / 100;
+        const high = highestOf(sums.map((each, i) => Math.max(Math.abs(each), written(i))), LEAST_HIGH), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
         show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
-      if (view.both.some(({ absent, data, number, head }) => absent === "layer" || isRemoved(data, number, head))) none();
+      if (pairs.apart) none(pairs.strange ? words.noDifference : words.otherQuestionsMap);
+      else if (view.both.some(({ absent, data, number, head }) => absent === "layer" || isRemoved(data, number, head))) none();
       else (pairs.same ? aligned : gathered)(view, window, give, none);
     },
     palette(root, high) {

@@ -19,6 +19,12 @@ export function percent(value) {
   return `${roundHalfEven(100 * value)}%`;
 }
 
+/** A fraction that may be below 0, as a percentage. Less than one has no sign, which nobody reads before "<". */
+export function signedPercent(value) {
+  const size = percent(Math.abs(value));
+  return value < 0 && !size.startsWith("<") ? `−${size}` : size;
+}
+
 /** The probability of a softmax: never 0 % or 100 %, which only rounding could give. */
 export function probability(value) {
   return value >= 0.995 ? ">99%" : value < 0.005 ? "<1%" : percent(value);

@@ -93,11 +93,15 @@ export function fullChange(outcomes, view) {
   return Math.max(1e-12, longChange(view), ...outcomes.map(changeSize));
 }
 
-/** The scale of bars of changes: {full, zero}: what the longest has, and where they begin, as a share of it. */
+/** The scale of bars of numbers: {full, zero}: what the longest has, `least` or more, and where they begin, as a share of it. */
+export function scaleOfSigned(numbers, least = 0) {
+  const known = numbers.map(orZero), low = Math.min(0, ...known), high = Math.max(0, ...known), size = high - low;
+  return { full: Math.max(1e-12, least, size), zero: size ? -low / size : 0 };
+}
+
+/** The same of changes. */
 export function scaleOfChanges(outcomes, view) {
-  const changes = outcomes.map(({ change }) => orZero(change));
-  const low = Math.min(0, ...changes), high = Math.max(0, ...changes), size = high - low;
-  return { full: Math.max(1e-12, longChange(view), size), zero: size ? -low / size : 0 };
+  return scaleOfSigned(outcomes.map(({ change }) => change), longChange(view));
 }
 
 /** Whether the model of a record ran without a head, whose weights were computed, but not used. */
