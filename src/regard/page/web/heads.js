@@ -2,7 +2,7 @@
 import { MOST_SHOWN } from "./answers.js";
 import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
-import { changeText, probability } from "./numbers.js";
+import { changeOfNumber, changeText, isShownNoise, probability } from "./numbers.js";
 import { highOfLayer, thumbnailsIn } from "./thumbnails.js";
 import { changeSize, fullChange, isRemoved } from "./view.js";
 import { patternOf, wordsOf } from "./words.js";
@@ -137,7 +137,11 @@ function keyOf({ kind, place, state: { lang } }, many) {
 }
 
 function answer({ kind, place, state }, outcome) {
-  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind, wordsOf(state.lang), place.decimals)}`;
+  if (kind === "vectors") return ` ${changeText(outcome.change, kind, wordsOf(state.lang))}`;
+  if (kind === "numbers") {
+    const { change, decimals } = changeOfNumber(outcome, place);
+    return ` ${changeText(change, kind, wordsOf(state.lang), decimals)}`;
+  }
   const score = outcome.score === null ? "" : probability(outcome.score);
   return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;
 }
