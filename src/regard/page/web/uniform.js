@@ -1,4 +1,5 @@
 // Whether attention is about equal, and scales on which equal weights are half of the full colour or bar at most; as in Python's `uniform.py` and `scale.py`.
+import { percent } from "./numbers.js";
 import { highestOf, orZero } from "./view.js";
 import { allowedKeys } from "./weights.js";
 
@@ -8,6 +9,8 @@ const EVEN_SPREAD = 0.95;
 const EVEN_VARIANCE = -2 * Math.log(EVEN_SPREAD);
 // Of two items, the larger one has this at most. Two among others that have no weight are named.
 const OF_TWO = 0.55;
+// Of weights that are said to be about equal, the largest is at most so many times the smallest.
+const MOST_ALIKE = 1.5;
 
 /** Over how many items the weights of a row are about equal; 0: over none. Those of weight 0 aren't counted. */
 export function uniformOver(weights) {
@@ -25,6 +28,12 @@ export function uniformOver(weights) {
 export function equalEnds(weights) {
   const some = completed(weights).filter((each) => each !== 0);
   return [-highestOf(some.map((each) => -each), -Infinity), highestOf(some, 0)];
+}
+
+/** Whether the largest of about equal weights stands out all the same: it is over 1.5 times the smallest, and written otherwise. */
+export function isUneven(weights) {
+  const [least, most] = equalEnds(weights);
+  return most > MOST_ALIKE * least && percent(least) !== percent(most);
 }
 
 // Of a row of which the page has the largest weights, the others have what is left, in equal parts.
