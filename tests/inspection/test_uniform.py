@@ -164,9 +164,10 @@ def test_equal_weights_are_those_of_the_keys_that_a_mask_allows(live, query):
     )
     share = percent(1 / query)
     block = next(each for each in story(record, query=query).blocks if isinstance(each, Comparison))
-    assert block.rest == f"Equal weights would be {share} each."
+    among = {1: " for the 1 that isn't masked", 3: " for each of the 3 that aren't masked", 5: " each"}[query]
+    assert block.rest == f"Equal weights would be {share}{among}."
     page = live(document(record, query=query))
-    assert f"The line across the bars is what equal weights would be: {share} each." in page.inner_text("main")
+    assert f"The line across the bars is what equal weights would be: {share}{among}." in page.inner_text("main")
     # The rows of the map may attend to different numbers of keys.
     assert "equal weights:" not in page.locator(".map-part .legend").inner_text()
 

@@ -30,6 +30,38 @@ def test_each_mark_that_is_drawn_has_a_key(live, name):
         assert all(text.strip() for text in key_of(page))
 
 
+def lengths(page, kind):
+    """Of each bar of a kind its length, as a share of that of a full one."""
+    bars = page.locator(f".compared .bar.{kind}")
+    widths = bars.evaluate_all("(all) => all.map((each) => parseFloat(each.style.width))")
+    # Those of a track are a share of it, others of their cell, of which a full one has 60%.
+    return [each / (100 if page.locator(".track").count() and kind == "effect" else 60) for each in widths]
+
+
+def test_the_key_says_what_a_full_bar_is(live):
+    """Of a row each bar is as long as its number says beside that of a full one."""
+    page = live(document(picture([-0.6, 0.0, 0.3, 0.0, 0.0, 0.0])))
+    said = page.locator(".full-bars").inner_text()
+    assert said == "Bars of the full length would be a weight of 33% and a change of 90 points."
+    assert lengths(page, "weight") == pytest.approx([0.5] * 6, abs=0.01)
+    assert lengths(page, "effect") == pytest.approx([0.6 / 0.9, 0.3 / 0.9], abs=0.01)
+    # Small changes have short bars, and the key says it.
+    page = live(document(picture([-0.04, 0.0, 0.0, 0.0, 0.0, 0.0])))
+    assert "a change of 50 points" in page.locator(".full-bars").inner_text()
+    assert lengths(page, "effect") == pytest.approx([0.08], abs=0.01)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_key_says_a_full_bar_of_every_kind(live, name):
+    page = live(document(RECORDS[name]()))
+    for lang in ("en", "zh"):
+        page.evaluate(f"location.hash = '#lang={lang}'")
+        page.wait_for_function(f"document.documentElement.lang.startsWith('{lang}')")
+        said = page.locator(".full-bars").inner_text()
+        assert "undefined" not in said and "NaN" not in said and "{" not in said
+        assert ("length would be a weight" in said) == (lang == "en")
+
+
 def test_the_key_says_what_the_marks_mean(live):
     page = live(document(RECORDS["labels"](), query=2))
     assert [each.strip() for each in key_of(page)] == [

@@ -167,6 +167,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         noun=record.noun,
         others=about_others(by_weight, by_effect, rows, kind, told.is_masked, error),
         equal=equal_share([told.weights], told.allowed) if told.is_raw else 0.0,
+        among=told.allowed if told.allowed < len(told.weights) else 0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
         third="" if kind == "vectors" else say("without"),
@@ -241,6 +242,12 @@ def about_others(
     others = sorted({*range(len(weights))} - {*rows})
     if not others:
         return ""
+    hidden = [item for item in others if is_masked(item)]
+    if 0 < len(hidden) < len(others):
+        # What is masked is told apart from what has little weight.
+        seen = [item for item in others if item not in hidden]
+        parts = (sorted({*range(len(weights))} - {*some}) for some in (seen, hidden))
+        return " ".join(about_others(weights, effects, rest, kind, is_masked, error) for rest in parts)
     # What is less than 1 % is 1 % at most.
     weight = percent(max(weights[each] for each in others)).removeprefix("<")
     masked = "Masked" if all(map(is_masked, others)) else ""

@@ -5,7 +5,7 @@ import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
 import { clamp, effectText, inPoints, isProbability, isToldByChange, isUnchanged, percent, percentChange, probability, sizeText } from "./numbers.js";
 import { twoLines } from "./sides.js";
-import { equalShare, fullBar } from "./uniform.js";
+import { equalAmong, equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, isMasked, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, weightsName, wordsOf } from "./words.js";
@@ -63,13 +63,17 @@ export function comparedView(root, choose, pairs = null) {
     const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(hasGap ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
     const isKept = new Set(rows), others = there.filter((row) => !isKept.has(row)), namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
+    // What is masked is told apart from what has little weight.
+    const restOfRows = (all) => [false, true].map((areMasked) => all.filter((row) => (!pairs && isMasked(view, row)) === areMasked)).filter(({ length }) => length)
+      .map((some) => aboutOthers(some.map((row) => highestOf(weights(row), 0)), measured && alike ? some.map((row) => sizesOf(row)) : [], first, words,
+        !pairs && isMasked(view, some[0]))).join(state.lang === "zh" ? "" : " ");
     const longest = longestWord(rows.flatMap((row) => namesAt(row))), isNoise = both.some((each) => each.hidden.some((outcome) => outcome.isNoise));
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : longest > MOST_BESIDE_NOISE && isNoise ? "compared noisy-names" : "compared",
         style: { "--name": `${longest}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
-        : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first, words, !pairs && others.every((row) => isMasked(view, row))))] : []),
-      ...barKey({ equal: pairs ? 0 : equalShare(view), heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
+        : restOfRows(others))] : []),
+      ...barKey({ equal: pairs ? 0 : equalShare(view), among: pairs ? 0 : equalAmong(view), high, fulls: measured && alike ? scales.map(({ full }) => full) : [], view: first, heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
         isNoise: isNoise || both.some((each) => each.removed.flat().some((outcome) => outcome.isNoise)) }, words),
       h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects));
   };

@@ -53,6 +53,12 @@ export function fullBar(largest, count) {
   return Math.max(largest, Math.min(1, 2 / Math.max(1, count)));
 }
 
+/** Of how many items of a view equal weights are, if the mask hides others; 0: of all. */
+export function equalAmong(view, row = undefined) {
+  const share = equalShare(view, row), count = share ? Math.round(1 / share) : 0;
+  return view.weights && count < view.weights.length ? count : 0;
+}
+
 /** What each of the items of a view would have of equal weights; 0 if they don't sum to 1, or aren't the same items for all. */
 export function equalShare({ weights, layer, head, usesPooling, pooled, place }, row = usesPooling ? 0 : pooled ? null : place.query) {
   const count = weights ? allowedKeys(layer, head, row) : 0;
