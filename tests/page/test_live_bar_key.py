@@ -1,9 +1,13 @@
 """The marks on and below the bars of the table are explained in words below it, and only those that are drawn."""
 
+from dataclasses import replace
+
 import pytest
 
 from page.live_records import RECORDS, document
 from page.test_live_drawn import picture
+from regard.inspection import Outcome, story
+from regard.page import as_text
 
 # Of each mark in the key whether one like it is drawn in the table.
 DRAWN = {
@@ -16,6 +20,37 @@ DRAWN = {
 
 def key_of(page):
     return page.locator(".bar-key > span").all_inner_texts()
+
+
+def noisy_record(floors):
+    """Hiding either of the first two items, and removing either head, changes the answer as much, beside other floors."""
+    made = picture([-0.2, -0.2, -0.6, 0.0, 0.0, 0.0], floors=[*floors, 0.1, 0.5, 0.1, 0.1], score=0.8)
+    heads = tuple((Outcome("good", 0.6, -0.2, floor),) for floor in floors)
+    return replace(made, outcomes=replace(made.outcomes, removed=(heads,)))
+
+
+def test_of_two_that_read_the_same_the_floors_say_why_one_is_noise(live):
+    record = noisy_record((0.24, 0.12))
+    told = as_text(story(record), width=10**4)
+    means = next(line for line in told.splitlines() if line.startswith("(noise):"))
+    assert means.endswith("24 points for row 1, column 1, 12 points for row 1, column 2.")
+    page = live(document(record))
+    assert page.locator(".bar-key", has=page.locator(".pale-mark")).inner_text().strip() == means
+    titles = page.locator(".compared td:has(.track)").evaluate_all("(all) => all.map(({ title }) => title)")
+    assert titles == [f"noise floor: {each} points" for each in (24, 12, 10, 50, 10, 10)]
+    # Of heads it is said what the italics are, and each has its floor.
+    tiles = page.locator(".tile[data-id^='head 0']").evaluate_all("(all) => all.map(({ title }) => title)")
+    assert tiles == ["average", "1.1 · noise floor: 24 points", "1.2 · noise floor: 12 points"]
+    assert page.locator(".heads-key").inner_text().endswith("What is in italics can't be told from noise.")
+    # What is unchanged is no effect, and so no noise.
+    assert page.locator(".compared td.noise").count() == page.locator(".tile.noise").count() == 1
+
+
+def test_floors_are_not_told_where_no_two_read_the_same(live):
+    page = live(document(noisy_record((0.24, 0.23))))
+    assert "noise floor of its own" not in page.locator("main").inner_text()
+    page = live(document(noisy_record((0.12, 0.11))))
+    assert "noise" not in page.locator("main").inner_text()
 
 
 @pytest.mark.parametrize("name", [*RECORDS, "noise"])

@@ -11,9 +11,11 @@ from regard.inspection.record.record import Record
 from regard.inspection.views.attributed import meaning_of
 from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
+from regard.inspection.views.noise import about_noise
 from regard.inspection.views.outcome_text import (
     change_text,
     is_unchanged,
+    item_name,
     or_zero,
     signed_percent,
     size_text,
@@ -110,7 +112,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         *([Prose(say("hiding"))] if told.hidden else []),
         *_method(told),
         *_head_table(told, top, heads, error),
-        *_about_noise(told),
+        *_about_noise(record, told),
         *(Prose(note) for note in notes if note),
     ]
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.every_layer) + (record.pooling is not None)))))
@@ -303,11 +305,16 @@ def _head_table(told: Facts, top: int, heads: int, error: float | None) -> Itera
         yield Prose(say(message, count=others, size=size_text(least, kind, error)))
 
 
-def _about_noise(told: Facts) -> Iterator[Block]:
+def _about_noise(record: Record, told: Facts) -> Iterator[Block]:
     """What "noise" means, if a change can't be told from it."""
-    outcomes = [*told.hidden, *(each.outcome for each in told.removed)]
-    if any(each.above_noise is False for each in outcomes):
-        yield Prose(say("noiseMeans"))
+    if record.outcomes is None:
+        return
+    on_grid = record.grid is not None or hasattr(record.input, "grid")
+    items = [item_name(name, on_grid) for name in numbered(record.items)]
+    named = [*zip(items, told.hidden, strict=False), *((each.name, each.outcome) for each in told.removed)]
+    said = [*about_noise(named, told.place, record.outcomes.kind, record.outcomes.error)]
+    if said:
+        yield Prose(" ".join(said))
 
 
 def _checked(told: Facts, layers: int) -> str:

@@ -9,9 +9,10 @@ import { inPoints, percent, sizeText } from "./numbers.js";
  *
  * equal: what each item would have of equal weights; among: of how many, if the mask hides others; high: the weight of a full
  * bar; fulls: the changes of full bars, of which there may be several scales; view: a view of the changes; heads: how many boxes
- * there are below a bar; views: those whose bars of effects begin at a line; isNoise: whether there are pale bars.
+ * there are below a bar; views: those whose bars of effects begin at a line; isNoise: whether there are pale bars; apart: why one
+ * of two that read the same is pale.
  */
-export function barKey({ equal, among, high, fulls, view, heads, views, isNoise }, words) {
+export function barKey({ equal, among, high, fulls, view, heads, views, isNoise, apart }, words) {
   const labels = new Set(views.map(({ kind, place: { label } }) => (kind === "labels" ? clipped(label, MOST_SHOWN) : words.theNumber)));
   const found = [
     equal ? ["equal-mark", among ? words.equalMarkAllowed({ share: percent(equal), count: among }) : words.equalMark({ share: percent(equal) })] : null,
@@ -19,7 +20,7 @@ export function barKey({ equal, among, high, fulls, view, heads, views, isNoise 
     labels.size ? ["zero-mark", words.zeroMark({ label: labels.size === 1 ? [...labels][0] : words.theAnswerItself })] : null,
   ].filter(Boolean);
   const line = (marks) => h("p", { class: "quiet bar-key" }, marks.map(([kind, text]) => h("span", {}, swatch(kind), ` ${text} `)));
-  return [h("p", { class: "quiet full-bars" }, fullText(high, fulls, view, words)), ...(found.length ? [line(found)] : []), ...(isNoise ? [line([["pale-mark", words.noiseMeans]])] : [])];
+  return [h("p", { class: "quiet full-bars" }, fullText(high, fulls, view, words)), ...(found.length ? [line(found)] : []), ...(isNoise ? [line([["pale-mark", [words.noiseMeans, apart].filter(Boolean).join(" ")]])] : [])];
 }
 
 // What bars of the full length are; changes of several kinds have no scale in common.

@@ -116,7 +116,7 @@ export function inPoints(text, words) {
 
 /** The change of an outcome: of a label's probability from what to what, or that it's unchanged; and whether it is noise. */
 export function effectText(outcome, place, kind, words) {
-  return effectOf(outcome, place, kind, words) + (isShownNoise(outcome, place, kind, words) ? words.asNoise : "");
+  return bareEffect(outcome, place, kind, words) + (isShownNoise(outcome, place, kind, words) ? words.asNoise : "");
 }
 
 /** Whether a change is marked as noise: what is written as unchanged is none, and needs no mark. */
@@ -138,7 +138,8 @@ export function changeOfNumber({ change, label: after }, { label: before, decima
   return isSame ? { change: written, decimals: most } : { change, decimals };
 }
 
-function effectOf(outcome, place, kind, words) {
+/** The same without the mark of noise. */
+export function bareEffect(outcome, place, kind, words) {
   if (!isProbability(place, kind) || !Number.isFinite(outcome.change)) {
     const { change, decimals } = kind === "numbers" ? changeOfNumber(outcome, place) : { change: outcome.change, decimals: null };
     const isNone = kind === "numbers" && decimals !== null && Number(inDecimals(change, decimals)) === 0;
@@ -156,7 +157,7 @@ function effectOf(outcome, place, kind, words) {
 
 /** Whether a change is written as none. */
 export function isUnchanged(outcome, place, kind, words) {
-  return outcome.change === 0 || effectOf(outcome, place, kind, words) === words.unchanged;
+  return outcome.change === 0 || bareEffect(outcome, place, kind, words) === words.unchanged;
 }
 
 /** Whether changes of a prediction are told as those of its label's probability. */
