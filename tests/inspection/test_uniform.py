@@ -103,7 +103,7 @@ def test_about_equal_weights_that_are_written_otherwise_are_told_from_the_smalle
     weights = [0.32, 0.0, 0.3, 0.2, 0.18, 0.0]
     record = recorded(weights, effect=1)
     told = story_of(record, query=1)
-    assert 'It attended to 4 of 6 words, with 18% to 32% each, most to itself (32%), but hiding' in told.sentence
+    assert "It attended to 4 of 6 words, with 18% to 32% each, most to itself (32%), but hiding" in told.sentence
     assert "它对 6 个词中的 4 个有注意（各 18% 到 32%），最注意 自己（32%）" in sentence(record, told, "zh")
     # Those that spread less are about equal.
     near = story_of(recorded([0.29, 0.0, 0.26, 0.24, 0.21, 0.0], effect=1), query=1)

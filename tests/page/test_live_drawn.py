@@ -58,7 +58,7 @@ def ringless(page):
     return page.locator(".ring-key").count() == 0 and "ring" not in legend(page)
 
 
-@pytest.mark.parametrize("size, ringed", [(0.11, True), (0.09, False)])
+@pytest.mark.parametrize(("size", "ringed"), [(0.11, True), (0.09, False)])
 def test_what_the_sentence_calls_little_has_no_ring(live, size, ringed):
     page = live(document(picture([0.0, -size, 0.0, 0.0, 0.0, 0.0])))
     assert ("changes the answer little" in page.locator(".sentence").inner_text()) == (not ringed)
@@ -66,7 +66,7 @@ def test_what_the_sentence_calls_little_has_no_ring(live, size, ringed):
     assert ringless(page) == (not ringed)
 
 
-@pytest.mark.parametrize("size, ringed", [(0.9, True), (0.7, False)])
+@pytest.mark.parametrize(("size", "ringed"), [(0.9, True), (0.7, False)])
 def test_of_numbers_what_is_within_the_error_has_no_ring(live, size, ringed):
     hidden = tuple((Outcome(f"{2 + change:.3f}", None, change),) for change in (0.0, -size, *[0.0] * 4))
     outcomes = Outcomes("numbers", "item", (Place("the whole", None, "2.000", None),), hidden, error=0.81)

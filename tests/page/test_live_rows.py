@@ -49,14 +49,14 @@ def test_each_line_of_a_translation_ends_at_its_word_and_crosses_no_other(live, 
 
 
 def test_each_line_of_a_sentence_of_many_rows_crosses_no_word(live):
-    words = "the quick brown fox jumps over the lazy dog and runs through the green garden to an old house".split()
-    record = regard.load("english-pos").see(" ".join(words), effects=False)
+    text = "the quick brown fox jumps over the lazy dog and runs through the green garden to an old house"
+    record = regard.load("english-pos").see(text, effects=False)
     page, across = live(document(record), width=390), 0
-    for query in range(1, len(words) + 1):
+    for query in range(1, len(record.items) + 1):
         page.evaluate(GO, f"#place={query}&layer=1&lang=en")
         assert page.evaluate(ROWS, ".chips > li") > 3
         # Beside each other, as a loop or an arc, they stand above their words.
         found = [each for each in page.evaluate(LINES) if each["key"] != query - 1]
         assert [each["crossed"] for each in found] == [[]] * len(found)
         across += len(found)
-    assert across > len(words)
+    assert across > len(record.items)

@@ -125,7 +125,8 @@ def _written_change(outcome: Outcome, place: Place | None, error: float | None) 
     """The change of a number as that of the two numbers that are written; None if these don't say it."""
     if place is None or error is None or decimals_of(error) is None:
         return None
-    before, after = (_WRITTEN.fullmatch(rounded(each, error).label) for each in (place, outcome))
+    labels = rounded(place, error).label, rounded(outcome, error).label
+    before, after = map(_WRITTEN.fullmatch, labels)
     if before is None or after is None:
         return None
     most = max(len(each[1] or "") for each in (before, after))

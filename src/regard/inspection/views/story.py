@@ -9,9 +9,9 @@ from regard.inspection.explain.outcomes import Kind, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.attributed import meaning_of
+from regard.inspection.views.change_words import about_noise
 from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
-from regard.inspection.views.noise import about_noise
 from regard.inspection.views.outcome_text import (
     change_text,
     is_unchanged,

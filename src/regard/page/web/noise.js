@@ -1,5 +1,5 @@
 // What is said of effects that can't be told from noise: the floor of each, and of two that read the same what sets them apart; as in
-// Python's `noise.py`.
+// Python's `change_words.py`.
 import { bareEffect, isShownNoise, sizeText } from "./numbers.js";
 import { quotedName } from "./ties.js";
 
