@@ -9,7 +9,7 @@ import regard
 from page.live_records import document
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, story, story_of
 from regard.inspection.views.facts import sentence
-from regard.inspection.views.uniform import equal_share, uniform_over
+from regard.inspection.views.uniform import equal_share, is_uneven, uniform_over
 from regard.modules import MultiHeadAttention
 from regard.page import Comparison, as_text
 from regard.page.modules import joined
@@ -81,12 +81,33 @@ def test_equal_weights_over_some_items_say_how_many():
     assert "It attended to 4 of 6 words about equally (25% each)" in story_of(record, query=1).sentence
 
 
+def test_where_weights_are_about_equal_there_is_no_contrast_to_small_effects(live):
+    """Only beside a largest weight it is a surprise that no item matters much."""
+    for weights, start in (
+        ([1 / 3] * 3, "attended to all 3 words about equally (33% each), and hiding any single word hardly"),
+        ([0.5, 0.5], "attended to both words about equally (50% each), and hiding any single word hardly"),
+        ([0.8, 0.1, 0.1], 'attended most to "the" (80%), but hiding any single word hardly'),
+        ([0.4, 0.35, 0.25], 'words, with 25% to 40% each, most to "the" (40%), but hiding any single word hardly'),
+    ):
+        record = recorded(weights, effect=len(WORDS))
+        told = story_of(record, query=2)
+        assert start in told.sentence
+        page = live(document(record, query=2))
+        assert page.locator(".sentence").inner_text() == told.sentence
+        page.evaluate("location.hash = '#place=2&lang=zh'")
+        page.wait_for_function("document.documentElement.lang.startsWith('zh')")
+        assert page.locator(".sentence").inner_text() == sentence(record, told, "zh")
+
+
 def test_about_equal_weights_that_are_written_otherwise_are_told_from_the_smallest_to_the_largest(script):
     weights = [0.32, 0.0, 0.3, 0.2, 0.18, 0.0]
     record = recorded(weights, effect=1)
     told = story_of(record, query=1)
-    assert "It attended to 4 of 6 words about equally (18% to 32% each)" in told.sentence
-    assert "注意大致相等（各 18% 到 32%）" in sentence(record, told, "zh")
+    assert "It attended to 4 of 6 words, with 18% to 32% each, most to itself (32%), but hiding" in told.sentence
+    assert "它对 6 个词中的 4 个有注意（各 18% 到 32%），最注意 自己（32%）" in sentence(record, told, "zh")
+    # Those that spread less are about equal.
+    near = story_of(recorded([0.29, 0.0, 0.26, 0.24, 0.21, 0.0], effect=1), query=1)
+    assert "It attended to 4 of 6 words about equally (21% to 29% each), but hiding" in near.sentence
     assert script(joined("uniform.js"), "equalEnds(x)", weights) == [0.18, 0.32]
 
 
@@ -107,11 +128,14 @@ def test_the_page_has_the_same_rule_and_scales(script):
     rows = [(s * torch.randn(n)).softmax(-1).double().tolist() for s in (0.0, 0.2, 0.3, 0.4, 2.0) for n in range(1, 40)]
     rows += [[0.25, 0.0, 0.25, 0.25, 0.25, 0.0], [1.0] * 999 + [20.0], [0.9] * 5, [0.0] * 4, [-0.5] * 4]
     view = "{ weights: each, layer: { mask: {}, keys: each.length, queries: 1 }, head: 0, usesPooling: true }"
-    read = f"x.map((each) => [uniformOver(each), equalShare({view}), fullColour(each[0], each.length)])"
+    parts = f"uniformOver(each), equalShare({view}), fullColour(each[0], each.length), isUneven(each)"
+    read = f"x.map((each) => [{parts}])"
     found = script(joined("uniform.js"), read, rows)
     assert len({each[0] > 0 for each in found}) == 2
-    for row, (over, share, full) in zip(rows, found, strict=True):
+    assert len({uneven for over, *_, uneven in found if over}) == 2
+    for row, (over, share, full, uneven) in zip(rows, found, strict=True):
         assert over == uniform_over(row)
+        assert not over or uneven == is_uneven(row)
         assert share == pytest.approx(equal_share([row], len(row)))
         assert full == pytest.approx(full_colour(row[0], len(row)))
 
@@ -140,9 +164,10 @@ def test_equal_weights_are_those_of_the_keys_that_a_mask_allows(live, query):
     )
     share = percent(1 / query)
     block = next(each for each in story(record, query=query).blocks if isinstance(each, Comparison))
-    assert block.rest == f"Equal weights would be {share} each."
+    among = {1: " for the 1 that isn't masked", 3: " for each of the 3 that aren't masked", 5: " each"}[query]
+    assert block.rest == f"Equal weights would be {share}{among}."
     page = live(document(record, query=query))
-    assert f"The line across the bars is what equal weights would be: {share} each." in page.inner_text("main")
+    assert f"The line across the bars is what equal weights would be: {share}{among}." in page.inner_text("main")
     # The rows of the map may attend to different numbers of keys.
     assert "equal weights:" not in page.locator(".map-part .legend").inner_text()
 

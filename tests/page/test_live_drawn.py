@@ -1,5 +1,6 @@
 """What drawings of the page add to the weights: rings around what mattered, rows and columns, names that stay apart."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -52,6 +53,30 @@ def ring_of(page, patch, rows=3, columns=2):
     return int((np.abs(line - EFFECT).max(-1) < 12).sum())
 
 
+def ringless(page):
+    """Whether the key says nothing of rings."""
+    return page.locator(".ring-key").count() == 0 and "ring" not in legend(page)
+
+
+@pytest.mark.parametrize(("size", "ringed"), [(0.11, True), (0.09, False)])
+def test_what_the_sentence_calls_little_has_no_ring(live, size, ringed):
+    page = live(document(picture([0.0, -size, 0.0, 0.0, 0.0, 0.0])))
+    assert ("changes the answer little" in page.locator(".sentence").inner_text()) == (not ringed)
+    assert (ring_of(page, 1) > 0) == ringed
+    assert ringless(page) == (not ringed)
+
+
+@pytest.mark.parametrize(("size", "ringed"), [(0.9, True), (0.7, False)])
+def test_of_numbers_what_is_within_the_error_has_no_ring(live, size, ringed):
+    hidden = tuple((Outcome(f"{2 + change:.3f}", None, change),) for change in (0.0, -size, *[0.0] * 4))
+    outcomes = Outcomes("numbers", "item", (Place("the whole", None, "2.000", None),), hidden, error=0.81)
+    page = live(document(replace(picture([0.0] * 6), outcomes=outcomes)))
+    assert ("less than the error" in page.locator(".sentence").inner_text()) == (not ringed)
+    assert (ring_of(page, 1) > 0) == ringed
+    assert ringless(page) == (not ringed)
+    assert ("effects below 0.81 have none" in legend(page)) == ringed
+
+
 def test_the_patches_that_mattered_are_ringed_the_wider_the_more(live):
     page = live(document(picture([-0.6, 0.0, -0.3, 0.005, -0.02, 0.0])))
     rings = [ring_of(page, patch) for patch in range(6)]
@@ -60,7 +85,7 @@ def test_the_patches_that_mattered_are_ringed_the_wider_the_more(live):
     assert [rings[patch] for patch in (1, 3, 4, 5)] == [0, 0, 0, 0]
     key = page.locator(".ring-key")
     assert key.all_inner_texts() == [" hiding it lowers good"]
-    assert "the wider a ring, the larger the effect; small effects have none" in legend(page)
+    assert "the wider a ring, the larger the effect; effects below 10 points have none" in legend(page)
     assert key.locator(".ring").evaluate("(each) => getComputedStyle(each).borderTopColor") == "rgb(180, 80, 10)"
     page.evaluate("location.hash = '#lang=zh'")
     page.wait_for_function("document.querySelector('.drawn .legend').textContent.includes('圈')")

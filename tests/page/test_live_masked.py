@@ -12,6 +12,7 @@ from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, com
 from regard.inspection.record.seen_layer import SeenLayer
 from regard.inspection.views.comparison_page import comparison_page
 from regard.page import as_html, as_text
+from regard.page.numbers import percent
 
 ITEMS = ("a", "saw", "film", "now")
 # Each attends to itself, to what comes before it, or to its neighbours.
@@ -65,7 +66,8 @@ def test_the_words_are_those_of_each_language_and_of_both_programs(live):
     record = masked_record(Causal())
     page = live(document(record), "#place=1&head=1&lang=en")
     for line in (as_text(story(record, query=1, head=1)), as_html(story(record, query=1, head=1)).split("<main>")[1]):
-        assert line.count("masked") == 3
+        # Three items, and what equal weights are of.
+        assert line.count("masked") == 4
     # "0%" is no weight of a masked item, neither in the list nor under the pointer.
     texts = page.locator(".compared tbody").inner_text()
     assert "0%" not in texts.split()
@@ -109,6 +111,25 @@ def test_items_without_rows_are_told_to_be_masked(live):
     said = "17 others are masked; hiding one of them changes the answer by 0 points at most."
     assert said in " ".join(as_text(story(large, query=1)).split())
     assert said in live(document(large)).locator(".compared-part").inner_text()
+
+
+def test_items_without_rows_that_are_masked_are_told_apart_from_others(live):
+    """Of what the mask allows is said how much it has at most, and of how many items equal weights are."""
+    size, allowed = 40, 30
+    near = Predicate(lambda batch, head, query, key: key < allowed)
+    layer = LayerRecord("layer 1", (masked_call(near, size),))
+    names = tuple(f"word{number}" for number in range(size))
+    outcomes = Outcomes("labels", "item", tuple(Place(each, number, "NOUN", 0.75) for number, each in enumerate(names)))
+    record = Record(names, layers=(layer,), model="toy", noun="word", outcomes=outcomes)
+    told = story_of(record, query=1)
+    (block,) = (each for each in story(record, query=1).blocks if hasattr(each, "measured"))
+    rest = sorted({*range(allowed)} - {names.index(row.label) for row in block.rows})
+    most = percent(max(told.weights[each] for each in rest)).removeprefix("<")
+    said = f"{len(rest)} others have {most} at most. 10 others are masked."
+    assert block.others == said
+    assert block.rest == f"{said} Equal weights would be 3% for each of the 30 that aren't masked."
+    page = live(document(record, query=1))
+    assert page.locator(".compared-part p").first.inner_text() == said
 
 
 def test_a_change_that_is_written_as_unchanged_has_no_bar(live):

@@ -13,7 +13,7 @@ from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, sto
 from regard.inspection.explain.summaries import select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.views.facts import sentence
-from regard.inspection.views.outcome_text import change_text, said, without_text
+from regard.inspection.views.outcome_text import change_text, rounded, said, without_text
 from regard.inspection.views.story import story
 from regard.page.modules import joined
 from regard.page.numbers import (
@@ -215,3 +215,51 @@ def test_decimals_are_rounded_as_python_rounds_them(script):
     assert script(source, "x.map((each) => inDecimals(...each))", cases) == [in_decimals(*each) for each in cases]
     assert script(source, "x.map((each) => roundedText(...each))", labels) == [rounded_text(*each) for each in labels]
     assert script(source, "x.map(decimalsOf)", errors) == [*map(decimals_of, errors)]
+
+
+def test_a_change_of_a_number_is_the_difference_of_the_numbers_that_are_written(script):
+    """A reader who subtracts finds the change, by one rule in Python and on the page; unchanged is what reads alike."""
+    random.seed(1)
+    pairs = [(random.gauss(0, 3), random.gauss(0, 10 ** random.uniform(-4, 0))) for _ in range(600)]
+    cases = []
+    for (before, change), error in zip(pairs, (0.81, 0.0098, 12.3, None) * 150, strict=True):
+        place = Place("the whole", None, f"{before:#.4g}", None)
+        outcome = Outcome(f"{before + change:#.4g}", None, change)
+        cases.append((place, outcome, error, change_text(outcome, "numbers", place, error=error)))
+    # Changes that aren't those of the numbers are told as they are.
+    foreign = Outcome("-5.226", None, 0.5)
+    cases.append((Place("the whole", None, "-5.226", None), foreign, 0.81, "+0.50"))
+    page = [
+        [{"label": each.label, "change": outcome.change}, rounded(place, error).label, error]
+        for place, each, outcome, error in ((p, rounded(o, e), o, e) for p, o, e, _ in cases)
+    ]
+    place = "{ label, score: null, decimals: decimalsOf(error) }"
+    read = f"x.map(([outcome, label, error]) => effectText(outcome, {place}, 'numbers', {{ unchanged: 'unchanged' }}))"
+    assert script(joined("numbers.js"), read, page) == [typographic(text) for *_, text in cases]
+    differ = 0
+    for place, outcome, error, text in cases[:-1]:
+        if error is None:
+            continue
+        before, after = (rounded(each, error).label for each in (place, outcome))
+        decimals = max(len(each.partition(".")[2]) for each in (before, after))
+        assert (text == "unchanged") == (float(before) == float(after))
+        if text != "unchanged":
+            assert float(before) + float(text) == pytest.approx(float(after), abs=1e-9)
+        differ += float(in_decimals(outcome.change, decimals)) != float(text.replace("unchanged", "0"))
+    # The test could fail: rounded alone, some changes would be others.
+    assert differ > 20
+
+
+def test_what_is_unchanged_has_no_mark_of_noise(script):
+    place = Place("the whole", None, "NOUN", 0.8)
+    changes = [(0.001, 0.5), (-0.2, 0.5), (0.0, 0.5), (-0.2, 0.1)]
+    outcomes = [Outcome("NOUN", 0.8 + change, change, floor) for change, floor in changes]
+    found = [change_text(each, "labels", place) for each in outcomes]
+    assert found == ["unchanged", "80% -> 60% (noise)", "unchanged", "80% -> 60%"]
+    given = [
+        {"label": "NOUN", "score": each.score, "change": each.change, "isNoise": not each.above_noise}
+        for each in outcomes
+    ]
+    words = "{ unchanged: 'unchanged', asNoise: ' (noise)' }"
+    read = f"x.map((each) => effectText(each, {{ label: 'NOUN', score: 0.8 }}, 'labels', {words}))"
+    assert script(joined("numbers.js"), read, given) == [typographic(each) for each in found]

@@ -9,6 +9,7 @@ from page.live_records import document
 from regard.inspection import comparison_of, live_page, see, story_of
 from regard.inspection.explain.patched_cases import patch_cases
 from regard.inspection.views.comparison_page import comparison_page
+from regard.inspection.views.outcome_text import is_shown_noise
 from regard.inspection.views.patched import patched_of
 from regard.inspection.views.story import story
 from regard.page import as_text
@@ -70,13 +71,13 @@ def test_without_patches_there_is_no_part(live, records):
 def test_effects_below_the_floor_are_noise_everywhere(live, cases):
     record = see(cases[0], noise=19)
     told = story_of(record, query=4)
-    marked = [each.above_noise is False for each in told.hidden]
+    marked = [is_shown_noise(each, "labels", told.place) for each in told.hidden]
     assert set(marked) == {False, True}
     assert told.hidden[told.mattered].above_noise
     rows = next(each for each in story(record, query=4).blocks if hasattr(each, "rows")).rows
     assert [each.written.endswith(" (noise)") for each in rows] == marked
     text = as_text(story(record, query=4))
-    assert "Of 20 changes of the same size in random directions" in " ".join(text.split())
+    assert "More than 5% of changes of the same size in random directions" in " ".join(text.split())
     page = live(document(record, query=4))
     assert page.inner_text(".sentence") == told.sentence
     drawn = page.locator(".compared tbody tr td:nth-of-type(2)")
@@ -84,7 +85,7 @@ def test_effects_below_the_floor_are_noise_everywhere(live, cases):
     pale = drawn.evaluate_all('(all) => all.map((each) => getComputedStyle(each.querySelector(".bar")).opacity)')
     assert [float(each) < 1 for each in pale] == marked
     tiles = page.locator(".tile.noise").count()
-    assert tiles == sum(each.outcome.above_noise is False for each in told.removed)
+    assert tiles == sum(is_shown_noise(each.outcome, "labels", told.place) for each in told.removed)
 
 
 def test_if_all_is_noise_the_sentence_says_so(live, cases):

@@ -214,6 +214,7 @@ class Comparison:
         others: a sentence about the items that aren't listed; "" if all are.
         first, second, third: the names of the two values and of the notes; "" for no notes.
         equal: what each item would have of equal weights, if the first values are weights that sum to 1; else 0.
+        among: over how many items the equal weights are spread, if a mask hides others; 0: over all.
         least: the smallest full bar of second values, so that changes too small to be seen in percent have short bars.
 
     Example:
@@ -232,6 +233,7 @@ class Comparison:
     third: str = ""
     equal: float = 0.0
     least: float = 0.0
+    among: int = 0
 
     @property
     def highs(self) -> tuple[float, float]:
@@ -254,7 +256,8 @@ class Comparison:
     @property
     def rest(self) -> str:
         """About the items that aren't listed, and what equal weights would be; "" if there is nothing to say."""
-        equal = say("equalWeightsEach", share=percent(self.equal)) if self.equal else ""
+        message = "equalWeightsEachAllowed" if self.among else "equalWeightsEach"
+        equal = say(message, share=percent(self.equal), count=self.among) if self.equal else ""
         return " ".join(filter(None, (self.others, equal)))
 
     @property

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.inspection.record.record import LayerRecord, Record
-from regard.page.numbers import counted
+from regard.page.numbers import counted, plural
 
 __all__ = ["RankedKey", "RankedKeys", "Selection", "find_problems", "pooled_weights", "rank", "select_weights"]
 
@@ -126,12 +126,14 @@ def pooled_weights(record: Record, layer: int | None = None, head: int | None = 
         >>> pooled_weights(record).title, pooled_weights(record).weights.tolist()
         ('Pooling', [[0.25, 0.75]])
         >>> pooled_weights(record, layer=1).title, pooled_weights(record, layer=1).weights.tolist()
-        ('Layer 1 of 1, head 1 of 1, average over all 2 frames', [[0.75, 0.25]])
+        ('Layer 1 of 1, head 1 of 1, average over both frames', [[0.75, 0.25]])
     """
     if record.pooling is not None and layer is None and head is None:
         return Selection(record.pooling, "Pooling")
     selection = select_weights(record, layer, head)
-    title = f"{selection.title}, average over all {counted(len(record.query_items), record.noun)}"
+    count = len(record.query_items)
+    over = f"both {plural(record.noun)}" if count == 2 else f"all {counted(count, record.noun)}"
+    title = f"{selection.title}, average over {over}"
     return replace(selection, title=title, pooled=True)
 
 

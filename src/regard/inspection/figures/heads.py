@@ -109,7 +109,8 @@ def _draw_name(sheet: Sheet, x: float, y: float, width: float, name: str, patter
 
 def _draw_outcome(sheet: Sheet, x: float, y: float, width: float, outcome: Outcome, shown: Shown) -> None:
     """Write the answer that is left, or how it changes."""
-    kind = shown.outcomes.kind
-    text = said(outcome) if kind == "labels" else with_minus(change_text(outcome, kind, error=shown.outcomes.error))
+    kind, place = shown.outcomes.kind, shown.place
+    change = change_text(outcome, kind, place, error=shown.outcomes.error)
+    text = said(outcome) if kind == "labels" else with_minus(change)
     changed = kind == "labels" and outcome.label != shown.place.label
     sheet.text(x, y, sheet.clip(text, width, SMALL), SMALL, colour=EFFECT_INK if changed else INK)

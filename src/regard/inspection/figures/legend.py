@@ -24,6 +24,7 @@ def draw_legend(
     masked: bool = False,
     cover: float | None = None,
     equal: float = 0.0,
+    among: int = 0,
 ) -> float:
     """Draw the scale from 0 to `high` below its title, and return the y at which it ends.
 
@@ -38,6 +39,7 @@ def draw_legend(
         cover: how much the full colour hides of what is below it, where weights are drawn over something; None where
             cells are drawn.
         equal: what each item would have of equal weights, where the scale gets a mark; 0: no mark.
+        among: of how many items these are, if a mask hides others; 0: of all.
     """
     y = sheet.paragraph(left, y, title, sheet.width - left, colour=QUIET) + 6
     sheet.text(left, y, "weight", SMALL, colour=QUIET)
@@ -64,7 +66,8 @@ def draw_legend(
         sheet.text(x + 12, y - 9, "hidden by the mask", SMALL, colour=QUIET)
     if 0 < equal <= high:
         y += 11
-        sheet.text(left, y, say("equalWeights", share=percent(equal)), SMALL, colour=QUIET)
+        message = "equalWeightsAllowed" if among else "equalWeights"
+        sheet.text(left, y, say(message, share=percent(equal), count=among), SMALL, colour=QUIET)
     return y + 5
 
 

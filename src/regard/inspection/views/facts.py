@@ -23,7 +23,7 @@ from regard.inspection.views.default_place import default_place
 from regard.inspection.views.outcome_text import item_name, or_zero, quoted, rounded, signed_percent, size_text
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
-from regard.inspection.views.uniform import equal_share, uniform_over
+from regard.inspection.views.uniform import equal_share, is_uneven, uniform_over
 from regard.page.messages import messages, say
 from regard.page.numbers import percent, plural, probability
 from regard.page.visible import visible
@@ -271,15 +271,16 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
     if mattered is None:
         return start + say("nothingHidden" if facts.hidden else "notMeasured", language)
     # Effects are those of the whole model, whichever head is chosen.
+    joint = say("but" if attended else "andAlike", language)
     everywhere = say("everywhere", language) if facts.where[0] in ("whereHead", "onAverageHead") else ""
     if facts.hidden[mattered].above_noise is False:
-        return start + say("noiseMattered", language, noun=record.noun)
+        return start + say("noiseMattered", language, noun=_noun(record.noun, 1, language), joint=joint)
     if not _is_told(facts.place, facts.hidden[mattered], kind):
         # A small change may be that of the answer to another one.
         others = [item for item in facts.others if _is_told(facts.place, facts.hidden[item], kind)]
         if not others:
             noun = _noun(record.noun, 1, language)
-            return start + say("littleMattered", language, noun=noun, everywhere=everywhere)
+            return start + say("littleMattered", language, noun=noun, joint=joint, everywhere=everywhere)
         mattered = max(others, key=lambda item: abs(or_zero(facts.hidden[item].change)))
     little = _little(_outcomes(record), facts.place, facts.hidden[mattered])
     words = _outcomes(record).form != "item"
@@ -290,8 +291,8 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
     if len(most) > MOST_NAMED:
         item = say("anyTied", language, count=len(most), noun=_noun(record.noun, 2, language))
     if little:
-        noun = _noun(record.noun, 1, language)
-        return start + say(little, language, noun=noun, item=item, change=changes[mattered], everywhere=everywhere)
+        values = {"noun": _noun(record.noun, 1, language), "joint": joint, "everywhere": everywhere}
+        return start + say(little, language, item=item, change=changes[mattered], **values)
     if set(most) & set(attended):
         return start + say("itMattered", language, it=item, change=changes[mattered], everywhere=everywhere)
     return start + say("otherMattered", language, item=item, change=changes[mattered], everywhere=everywhere)
@@ -335,7 +336,8 @@ def _little(outcomes: Outcomes, place: Place, outcome: Outcome) -> str:
 def _most_attended(facts: Facts) -> list[int]:
     """The items that have the largest weight, as it is written; none if all have about the same, or next to nothing."""
     shares = [*map(signed_percent, facts.weights)]
-    if facts.uniform or (facts.is_raw and not facts.is_effective and shares[facts.attended] in _NOTHING):
+    is_nothing = facts.is_raw and not facts.is_effective and shares[facts.attended] in _NOTHING
+    if not is_uneven(facts.weights) if facts.uniform else is_nothing:
         return []
     return tied(shares, facts.attended)
 
@@ -367,12 +369,15 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
     weight, attribution = facts.weights[facts.attended], facts.attribution
     many = _noun(record.noun, 2, language)
     where = say(facts.where[0], language, **facts.where[1])
-    if count := facts.uniform:
+    count = facts.uniform
+    values = {"where": where, "count": count, "all": len(names), "noun": many}
+    name = "attendedSome" if count < len(names) else "attendedBoth" if count == 2 else "attended"
+    if count:
         some = [weight for weight in facts.weights if weight]
         least, highest = percent(min(some)), percent(max(some))
-        share = least if least == highest else say("fromTo", language, least=least, most=highest)
-        message = "attendedEqually" if count == len(names) else "attendedSomeEqually"
-        return say(message, language, where=where, count=count, all=len(names), noun=many, share=share)
+        values["share"] = least if least == highest else say("fromTo", language, least=least, most=highest)
+        if not most:
+            return say(f"{name}Equally", language, **values)
     if not most:
         return say("attendedNone", language, where=where, noun=_noun(record.noun, 1, language))
     item = listed([say("itself", language) if each == facts.own else names[each] for each in most], "lastAnd", language)
@@ -380,6 +385,8 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
         item = say("tiedItems", language, count=len(most), all=len(names), noun=many)
     share = signed_percent(weight)
     share = share if len(most) == 1 else say("eachShare", language, share=share)
+    if count:
+        return say(f"{name}Unevenly", language, item=item, most=share, **values)
     if attribution is None or facts.is_raw:
         message = "effectiveMost" if facts.is_effective else "attendedMost"
         return say(message, language, where=where, item=item, share=share)

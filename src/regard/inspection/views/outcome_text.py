@@ -11,6 +11,7 @@ from regard.page.visible import visible
 
 __all__ = [
     "change_text",
+    "is_shown_noise",
     "is_unchanged",
     "item_name",
     "or_zero",
@@ -25,6 +26,8 @@ __all__ = [
 Prediction = TypeVar("Prediction", Outcome, Place)
 # By how much a change may differ from that of the probabilities, which a page keeps in few digits.
 _ROUNDING = 0.002
+# A number without an exponent.
+_WRITTEN = re.compile(r"-?\d+(?:\.(\d+))?")
 
 
 def said(prediction: Outcome | Place) -> str:
@@ -53,7 +56,8 @@ def change_text(
 ) -> str:
     """The change: of a label's probability from what to what, of a number with its sign, of a vector its size.
 
-    A probability that is written alike before and after is unchanged. One that can't be told from noise says so.
+    What is written alike before and after is unchanged, and a number changes by what its written ones differ by. A
+    change that can't be told from noise says so.
 
     Args:
         outcome: what is predicted after the change.
@@ -70,11 +74,17 @@ def change_text(
         >>> change_text(Outcome("NOUN", 0.802, 0.002), "labels", place)
         'unchanged'
         >>> whole = Place("the whole", None, "-5.226", None)
-        >>> [change_text(Outcome("-5.3", None, change), "numbers", whole, error=0.81) for change in (-0.0741, -0.0007)]
-        ['-0.07', 'unchanged']
+        >>> outcomes = Outcome("-5.3", None, -0.0741), Outcome("-5.227", None, -0.0007), Outcome("-5.224", None, 0.002)
+        >>> [change_text(outcome, "numbers", whole, error=0.81) for outcome in outcomes]
+        ['-0.07', 'unchanged', '+0.01']
     """
-    noise = say("asNoise", language) if outcome.above_noise is False else ""
+    noise = say("asNoise", language) if is_shown_noise(outcome, kind, place, error) else ""
     return f"{_told(outcome, kind, place, language, error)}{noise}"
+
+
+def is_shown_noise(outcome: Outcome, kind: str, place: Place | None = None, error: float | None = None) -> bool:
+    """Whether a change is marked as noise, by `change_text` of the same: one that is written as none needs no mark."""
+    return outcome.above_noise is False and not is_unchanged(outcome, kind, place, error)
 
 
 def is_unchanged(outcome: Outcome, kind: str, place: Place | None = None, error: float | None = None) -> bool:
@@ -99,6 +109,9 @@ def _told(outcome: Outcome, kind: str, place: Place | None, language: str, error
                 return say("unchanged", language)
     if math.isnan(change) or kind == "vectors":
         return size_text(change, kind)
+    if kind == "numbers" and (written := _written_change(outcome, place, error)) is not None:
+        digits = written.lstrip("-")
+        return ("-" if written != digits else "+") + digits if float(digits) else say("unchanged", language)
     size = size_text(abs(change), kind, error)
     if kind == "numbers" and error and not float(size):
         return size if place is None else say("unchanged", language)
@@ -106,6 +119,21 @@ def _told(outcome: Outcome, kind: str, place: Place | None, language: str, error
         return size
     sign = "-" if change < 0 else "+"
     return in_points(f"{sign}{percent(abs(change))}", language) if kind == "labels" else f"{sign}{size}"
+
+
+def _written_change(outcome: Outcome, place: Place | None, error: float | None) -> str | None:
+    """The change of a number as that of the two numbers that are written; None if these don't say it."""
+    if place is None or error is None or decimals_of(error) is None:
+        return None
+    labels = rounded(place, error).label, rounded(outcome, error).label
+    before, after = map(_WRITTEN.fullmatch, labels)
+    if before is None or after is None:
+        return None
+    most = max(len(each[1] or "") for each in (before, after))
+    text = in_decimals(float(after[0]) - float(before[0]), most)
+    # In a record of somebody else's making, the change may be another one; a page keeps it in few digits.
+    same = abs(float(text) - outcome.change) <= 1.5 * 10**-most + _ROUNDING * abs(outcome.change)
+    return text if same else None
 
 
 def signed_percent(value: float) -> str:

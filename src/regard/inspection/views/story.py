@@ -9,11 +9,13 @@ from regard.inspection.explain.outcomes import Kind, Outcomes, Place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.attributed import meaning_of
+from regard.inspection.views.change_words import about_noise
 from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import (
     change_text,
     is_unchanged,
+    item_name,
     or_zero,
     signed_percent,
     size_text,
@@ -109,7 +111,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         *([Prose(say("hiding"))] if told.hidden else []),
         *_method(told),
         *_head_table(told, top, heads, error),
-        *_about_noise(told),
+        *_about_noise(record, told),
         *(Prose(note) for note in notes if note),
     ]
     return Page(record.model, (*blocks, Prose(_checked(told, len(record.every_layer) + (record.pooling is not None)))))
@@ -166,6 +168,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         noun=record.noun,
         others=about_others(by_weight, by_effect, rows, kind, told.is_masked, error),
         equal=told.equal,
+        among=told.allowed if told.allowed < len(told.weights) else 0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
         third="" if kind == "vectors" else say("without"),
@@ -240,6 +243,12 @@ def about_others(
     others = sorted({*range(len(weights))} - {*rows})
     if not others:
         return ""
+    hidden = [item for item in others if is_masked(item)]
+    if 0 < len(hidden) < len(others):
+        # What is masked is told apart from what has little weight.
+        seen = [item for item in others if item not in hidden]
+        parts = (sorted({*range(len(weights))} - {*some}) for some in (seen, hidden))
+        return " ".join(about_others(weights, effects, rest, kind, is_masked, error) for rest in parts)
     # What is less than 1 % is 1 % at most.
     weight = percent(max(weights[each] for each in others)).removeprefix("<")
     masked = "Masked" if all(map(is_masked, others)) else ""
@@ -295,11 +304,16 @@ def _head_table(told: Facts, top: int, heads: int, error: float | None) -> Itera
         yield Prose(say(message, count=others, size=size_text(least, kind, error)))
 
 
-def _about_noise(told: Facts) -> Iterator[Block]:
+def _about_noise(record: Record, told: Facts) -> Iterator[Block]:
     """What "noise" means, if a change can't be told from it."""
-    outcomes = [*told.hidden, *(each.outcome for each in told.removed)]
-    if any(each.above_noise is False for each in outcomes):
-        yield Prose(say("noiseMeans"))
+    if record.outcomes is None:
+        return
+    on_grid = record.grid is not None or hasattr(record.input, "grid")
+    items = [item_name(name, on_grid) for name in numbered(record.items)]
+    named = [*zip(items, told.hidden, strict=False), *((each.name, each.outcome) for each in told.removed)]
+    said = [*about_noise(named, told.place, record.outcomes.kind, record.outcomes.error)]
+    if said:
+        yield Prose(" ".join(said))
 
 
 def _checked(told: Facts, layers: int) -> str:

@@ -3,13 +3,17 @@
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["equal_share", "uniform_over"]
+from regard.page.numbers import percent
+
+__all__ = ["equal_share", "is_uneven", "uniform_over"]
 
 _SPREAD = 0.95
 # Scores with a normal distribution and this variance give weights of that spread.
 _VARIANCE = -2 * math.log(_SPREAD)
 # Of two items, the larger one has this at most. Two among others that have no weight are named.
 _OF_TWO = 0.55
+# Of weights that are said to be about equal, the largest is at most so many times the smallest.
+_MOST_ALIKE = 1.5
 
 
 def uniform_over(weights: Sequence[float]) -> int:
@@ -39,6 +43,20 @@ def uniform_over(weights: Sequence[float]) -> int:
     if entropy < math.log(_SPREAD * count):
         return 0
     return count if max(some) / total <= math.exp(math.sqrt(2 * _VARIANCE * math.log(count))) / count else 0
+
+
+def is_uneven(weights: Sequence[float]) -> bool:
+    """Whether the largest of about equal weights stands out: over 1.5 times the smallest, and written otherwise.
+
+    Args:
+        weights: those of one query that `uniform_over` calls about equal. Those of 0 aren't counted.
+
+    Example:
+        >>> is_uneven([0.32, 0.3, 0.2, 0.18]), is_uneven([0.26, 0.24, 0.25, 0.25]), is_uneven([0.024, 0.016, 0.0])
+        (True, False, False)
+    """
+    some = [weight for weight in weights if weight]
+    return max(some) > _MOST_ALIKE * min(some) and percent(max(some)) != percent(min(some))
 
 
 def equal_share(rows: Iterable[Iterable[float]], items: int) -> float:

@@ -17,15 +17,16 @@ export function swatch(kind) {
 
 /**
  * The beginning of the legend of weights, with the weight in the middle of the scale; `equal`: where the scale has a mark, what
- * each would have of equal weights; 0: nowhere.
+ * each would have of equal weights; 0: nowhere. `among`: of how many, if the mask hides others.
  */
-export function scaleLegend(words, high, equal = 0) {
+export function scaleLegend(words, high, equal = 0, among = 0) {
   const mark = equal ? shareOfColour(equal, high) : null;
   const half = (name, from, holds) => h("span", { class: `scale ${name}`, "aria-hidden": "true" },
     mark !== null && holds ? h("i", { class: "equal", style: { left: `${(200 * (mark - from)).toFixed(1)}%` } }) : null);
   const scale = h("span", { class: "scaled" }, "0% ", half("lower", 0, mark <= 0.5), ` ${percent(weightOfColour(0.5, high))} `,
     half("upper", 0.5, mark > 0.5), ` ${percent(high)}`);
-  return [`${words.legend} `, scale, equal ? ` · ${words.equalWeights({ share: percent(equal) })}` : ""];
+  const share = percent(equal), said = among ? words.equalWeightsAllowed({ share, count: among }) : words.equalWeights({ share });
+  return [`${words.legend} `, scale, equal ? ` · ${said}` : ""];
 }
 
 // How much of the full colour a weight has: the square root, so that small ones can be told from 0; and the weight that has so much.

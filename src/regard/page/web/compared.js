@@ -3,9 +3,10 @@ import { MOST_SHOWN } from "./answers.js";
 import { barKey } from "./bar_key.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
-import { clamp, effectText, inPoints, isProbability, isToldByChange, isUnchanged, percent, percentChange, probability, sizeText } from "./numbers.js";
+import { clamp, effectText, inPoints, isProbability, isShownNoise, isToldByChange, isUnchanged, percent, percentChange, probability, sizeText } from "./numbers.js";
+import { floorText, floorsApart } from "./noise.js";
 import { twoLines } from "./sides.js";
-import { equalShare, fullBar } from "./uniform.js";
+import { equalAmong, equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, isMasked, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
 import { nounOf, weightsName, wordsOf } from "./words.js";
@@ -63,16 +64,25 @@ export function comparedView(root, choose, pairs = null) {
     const head = [nounOf(first.data.noun, state.lang) + (isGrid ? words.rowColumn : ""), weightsName(first, words) + (boxed ? words.boxes : ""), ...(hasGap ? [words.change] : []),
       ...(measured ? [matteredName(both, words)] : []), ...(third ? [words.without] : [])];
     const isKept = new Set(rows), others = there.filter((row) => !isKept.has(row)), namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
-    const longest = longestWord(rows.flatMap((row) => namesAt(row))), isNoise = both.some((each) => each.hidden.some((outcome) => outcome.isNoise));
+    // What is masked is told apart from what has little weight.
+    const restOfRows = (all) => [false, true].map((areMasked) => all.filter((row) => (!pairs && isMasked(view, row)) === areMasked)).filter(({ length }) => length)
+      .map((some) => aboutOthers(some.map((row) => highestOf(weights(row), 0)), measured && alike ? some.map((row) => sizesOf(row)) : [], first, words,
+        !pairs && isMasked(view, some[0]))).join(state.lang === "zh" ? "" : " ");
+    const longest = longestWord(rows.flatMap((row) => namesAt(row))), isNoise = both.some((each) => each.hidden.some((outcome) => isPale(outcome, each)));
     root.replaceChildren(
       headedTable({ class: pairs ? "compared two" : longest > MOST_BESIDE_NOISE && isNoise ? "compared noisy-names" : "compared",
         style: { "--name": `${longest}ch` } }, head, body),
       ...(others.length ? [h("p", { class: "quiet" }, !pairs && view.least !== null ? restOf(view)
-        : aboutOthers(others.map((row) => highestOf(weights(row), 0)), measured && alike ? others.map((row) => sizesOf(row)) : [], first, words, !pairs && others.every((row) => isMasked(view, row))))] : []),
-      ...barKey({ equal: pairs ? 0 : equalShare(view), heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
-        isNoise: isNoise || both.some((each) => each.removed.flat().some((outcome) => outcome.isNoise)) }, words),
+        : restOfRows(others))] : []),
+      ...barKey({ equal: pairs ? 0 : equalShare(view), among: pairs ? 0 : equalAmong(view), high, fulls: measured && alike ? scales.map(({ full }) => full) : [], view: first, heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
+        isNoise: isNoise || both.some((each) => each.removed.flat().some((outcome) => isPale(outcome, each))),
+        apart: pairs ? "" : floorsApart(view, words) }, words),
       h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects));
   };
+}
+
+function isPale(outcome, { place, kind, state }) {
+  return isShownNoise(outcome, place, kind, wordsOf(state.lang));
 }
 
 // The letters of the longest word of some names, for which the first column has room.
@@ -94,7 +104,7 @@ function cellsOf(view, rows, boxed, high) {
   return {
     weight: ([share], [i]) => h("td", {}, barred(share, "weight", weightText(view, i), room.weight, isMasked(view, i) ? 0 : equalShare(view) / high),
       boxed ? boxes(headsOf(layer, null).map((each) => weightAt(layer, each, place.query, i)), view, i) : null),
-    effect: ([outcome], [scale]) => h("td", { class: outcome.isNoise ? "noise" : "" }, tracked(lengthOfChange(outcome, view), scale, effectText(outcome, place, kind, words), room.effect)),
+    effect: ([outcome], [scale]) => h("td", { class: isPale(outcome, view) ? "noise" : "", title: floorText(outcome, view, words) || null }, tracked(lengthOfChange(outcome, view), scale, effectText(outcome, place, kind, words), room.effect)),
     said: ([outcome]) => h("td", { class: isOther(outcome, place, kind) ? "said changed" : "said", title: titleOf(outcome.label, MOST_SHOWN) },
       ...saidOf(outcome, place, kind)),
   };

@@ -1,6 +1,6 @@
 // What is told of the heads of two records: how much of the weight of each is on other items, and the answers without it.
 import { button, clipped, h } from "./dom.js";
-import { changeText, percent, probability } from "./numbers.js";
+import { effectText, percent, probability } from "./numbers.js";
 import { sideMark } from "./sides.js";
 import { patternOf, wordsOf } from "./words.js";
 
@@ -56,6 +56,6 @@ function toldOf({ layer, head }, { data, removed, kind, place }, words, lang) {
   const outcome = removed[layer]?.[head], pattern = patternOf(own.patterns[head] || "", lang);
   const without = outcome && (outcome.label && kind === "labels"
     ? `${words.without} ${clipped(outcome.label, 40)} ${outcome.score === null ? "" : probability(outcome.score)}`.trim()
-    : `${words.without} ${changeText(outcome.change, kind, words, place.decimals)}`);
+    : `${words.without} ${effectText(outcome, place, kind, words)}`);
   return [pattern, without].filter(Boolean).join(", ");
 }

@@ -5,7 +5,7 @@ import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
 import { clamp, effectText, isProbability, probability } from "./numbers.js";
 import { patchName } from "./ties.js";
-import { equalShare, fullColour } from "./uniform.js";
+import { equalAmong, equalShare, fullColour } from "./uniform.js";
 import { heaviest, highestOf, isMasked, orZero, placeAt, weightText } from "./view.js";
 import { weightsName, wordsOf } from "./words.js";
 
@@ -39,7 +39,7 @@ export function drawingOf(root, choose, kind, draw, keyOf = () => []) {
       answers.classList.toggle("several", chips.length > 4);
       note.textContent = notes.filter(Boolean).join(" ");
       note.hidden = !note.textContent;
-      const scale = view.weights ? scaleLegend(words, highest(view), equalShare(view)) : [], key = keyOf(view, words);
+      const scale = view.weights ? scaleLegend(words, highest(view), equalShare(view), equalAmong(view)) : [], key = keyOf(view, words);
       legend.replaceChildren(...scale, ...(scale.length && key.length ? [" · "] : []), ...key);
       legend.hidden = !legend.firstChild;
       tell();

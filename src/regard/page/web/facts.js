@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { effectText, percent, probability, signedPercent, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
-import { equalEnds, equalShare, uniformOver } from "./uniform.js";
+import { equalEnds, equalShare, isUneven, uniformOver } from "./uniform.js";
 import { LITTLE_CHANGE, changeSize, isRemoved, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
@@ -55,9 +55,11 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   const opening = openingOf(view, most);
   if (!weights) return opening;
   const top = largest(weights, Math.abs), shares = Array.from(weights, signedPercent), isRaw = !attributed && !view.layer.effective;
-  const count = isRaw ? uniformOver(weights) : 0, isNone = count || (isRaw && NOTHING.includes(shares[top]));
+  const count = isRaw ? uniformOver(weights) : 0, isNone = count ? !isUneven(weights) : isRaw && NOTHING.includes(shares[top]);
   const tops = isNone ? [] : [...shares.keys()].filter((each) => shares[each] === shares[top]);
-  const attended = [...opening, ...(count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf))];
+  const attended = [...opening, ...(isNone && count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf, count))];
+  // Where no item has most of the attention, it is no surprise that none matters much.
+  const joint = words[tops.length ? "but" : "andAlike"];
   const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
   // What can't be told from noise is no finding while something else can.
   const others = told.length ? told : every, changesMost = (some) => some[largest(some, (each) => changeSize(hidden[each]))];
@@ -65,35 +67,36 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   let changing = changesMost(others);
   // Effects are those of the whole model, whichever head is chosen.
   const everywhere = view.head !== null && view.layer.heads > 1 ? words.everywhere : "";
-  if (hidden[changing].isNoise) return [...attended, ...tell("noiseMattered", { noun: data.noun })];
+  if (hidden[changing].isNoise) return [...attended, ...tell("noiseMattered", { noun: nounOf(data.noun, lang), joint })];
   if (!isTold(place, hidden[changing], kind)) {
     // A small change may be that of the answer to another one.
     changing = changesMost(others.filter((each) => isTold(place, hidden[each], kind)));
-    if (changing === undefined) return [...attended, ...tell("littleMattered", { noun: nounOf(data.noun, lang), everywhere })];
+    if (changing === undefined) return [...attended, ...tell("littleMattered", { noun: nounOf(data.noun, lang), joint, everywhere })];
   }
   const change = changeOf(place, hidden[changing], view, most), same = messageText(change);
   const tied = others.filter((each) => messageText(changeOf(place, hidden[each], view, most)) === same);
   const little = littleOf(view, hidden[changing]);
   const item = listedParts(lang, tied.map((each) => (tops.length === 1 && tops[0] === each && !little ? words.it : nameOf(each))), "effect", "lastOr",
     () => withNoun(lang, "anyTied", data.noun, { count: tied.length }));
-  if (little) return [...attended, ...tell(little, { noun: nounOf(data.noun, lang), item, change, everywhere })];
+  if (little) return [...attended, ...tell(little, { noun: nounOf(data.noun, lang), joint, item, change, everywhere })];
   return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change, everywhere }) : tell("otherMattered", { item, change, everywhere }))];
 }
 
-// The message which says that a change is small, even if it is the largest; "": it isn't.
-function littleOf({ kind, place, data: { outcomes: { error } } }, outcome) {
+/** The message which says that a change is small, even if it is the largest; "": it isn't. */
+export function littleOf({ kind, place, data: { outcomes: { error } } }, outcome) {
   if (kind === "numbers") return error !== null && changeSize(outcome) < error ? "matteredWithinError" : "";
   return outcome.label === place.label && changeSize(outcome) < LITTLE_CHANGE ? "matteredLittle" : "";
 }
 
-function mostAttended(view, tops, share, own, nameOf) {
-  const { data, attributed, layer, state: { lang } } = view, words = wordsOf(lang), where = whereOf(view, words);
+function mostAttended(view, tops, share, own, nameOf, uniform) {
+  const { data, attributed, weights, layer, state: { lang } } = view, words = wordsOf(lang), where = whereOf(view, words);
   if (!tops.length) return messageParts(lang, "attendedNone", { where, noun: nounOf(data.noun, lang) });
   const item = listedParts(lang, tops.map((each) => (each === own ? words.itself : nameOf(each))), "weight", "lastAnd",
     () => withNoun(lang, "tiedItems", data.noun, { count: tops.length, all: data.items.length }));
-  const shareText = tops.length === 1 ? share : words.eachShare({ share });
-  if (attributed) return messageParts(lang, attributed.shares[tops[0]] < 0 ? "loweredMost" : "tookMost", { method: attributed.method, item, share: shareText });
-  return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { where, item, share: shareText });
+  const most = tops.length === 1 ? share : words.eachShare({ share });
+  if (attributed) return messageParts(lang, attributed.shares[tops[0]] < 0 ? "loweredMost" : "tookMost", { method: attributed.method, item, share: most });
+  if (uniform) return messageParts(lang, uniform === weights.length ? "attendedUnevenly" : "attendedSomeUnevenly", { ...equalValues(view, uniform), item, most });
+  return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { where, item, share: most });
 }
 
 // How sentences name the items of a view.
@@ -111,10 +114,14 @@ export function isTold(place, { label, score, change }, kind) {
 }
 
 function equally(view, count) {
+  const { weights, state: { lang } } = view, all = count === 2 ? "attendedBothEqually" : "attendedEqually";
+  return messageParts(lang, count === weights.length ? all : "attendedSomeEqually", equalValues(view, count));
+}
+
+function equalValues(view, count) {
   const { weights, data, state: { lang } } = view, where = whereOf(view, wordsOf(lang));
   const [least, most] = equalEnds(weights).map(percent), share = least === most ? least : wordsOf(lang).fromTo({ least, most });
-  const values = { where, count, all: weights.length, noun: nounOf(data.noun, lang, true), share };
-  return messageParts(lang, count === weights.length ? "attendedEqually" : "attendedSomeEqually", values);
+  return { where, count, all: weights.length, noun: nounOf(data.noun, lang, true), share };
 }
 
 function quotedIn(lang, most) {

@@ -2,8 +2,9 @@
 import { MOST_SHOWN } from "./answers.js";
 import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
-import { changeText, probability } from "./numbers.js";
+import { changeOfNumber, changeText, isShownNoise, probability } from "./numbers.js";
 import { highOfLayer, thumbnailsIn } from "./thumbnails.js";
+import { floorText } from "./noise.js";
 import { changeSize, fullChange, isRemoved } from "./view.js";
 import { patternOf, wordsOf } from "./words.js";
 
@@ -113,11 +114,13 @@ function headsOfOne(root, line) {
     show(tiles, view) {
       const full = fullChange(view.removed.flat(), view);
       key.replaceChildren(...(view.removed.length ? keyOf(view, root.classList.contains("many")) : []));
-      for (const { layer, head, button, after } of tiles) {
+      const words = wordsOf(view.state.lang);
+      for (const { layer, head, short, button, after } of tiles) {
         const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
         after.textContent = outcome ? answer(view, outcome) : "";
         after.classList.toggle("numeric", view.kind === "numbers");
-        button.classList.toggle("noise", Boolean(outcome?.isNoise));
+        button.classList.toggle("noise", outcome !== null && isShownNoise(outcome, view.place, view.kind, words));
+        button.title = [short, outcome && floorText(outcome, view, words)].filter(Boolean).join(" · ");
         // A number is always another one.
         after.classList.toggle("changed", outcome !== null && view.kind !== "numbers" && outcome.label !== view.place.label);
         button.style.setProperty("--effect-share", outcome ? (changeSize(outcome) / full).toFixed(3) : 0);
@@ -127,8 +130,14 @@ function headsOfOne(root, line) {
   };
 }
 
-// What the numbers below the heads are.
-function keyOf({ kind, place, state: { lang } }, many) {
+// What the numbers below the heads are, and which of them are noise.
+function keyOf(view, many) {
+  const { kind, place, removed, state: { lang } } = view, words = wordsOf(lang);
+  const isNoise = removed.flat().some((outcome) => isShownNoise(outcome, place, kind, words));
+  return [...keyOfNumbers(view, many), ...(isNoise ? [lang === "zh" ? "" : " ", many ? words.keyOfNoiseBars : words.keyOfNoise] : [])];
+}
+
+function keyOfNumbers({ kind, place, state: { lang } }, many) {
   const words = wordsOf(lang), end = lang === "zh" ? "。" : ".";
   if (many) return [words.keyOfBars, end];
   if (kind === "numbers") return [words.keyOfHeadsOfNumber, end];
@@ -137,7 +146,11 @@ function keyOf({ kind, place, state: { lang } }, many) {
 }
 
 function answer({ kind, place, state }, outcome) {
-  if (kind === "vectors" || kind === "numbers") return ` ${changeText(outcome.change, kind, wordsOf(state.lang), place.decimals)}`;
+  if (kind === "vectors") return ` ${changeText(outcome.change, kind, wordsOf(state.lang))}`;
+  if (kind === "numbers") {
+    const { change, decimals } = changeOfNumber(outcome, place);
+    return ` ${changeText(change, kind, wordsOf(state.lang), decimals)}`;
+  }
   const score = outcome.score === null ? "" : probability(outcome.score);
   return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;
 }

@@ -5,6 +5,7 @@ import { loopAbove, placeLoopNumber } from "./loops.js";
 import { chipStyle } from "./map_scale.js";
 import { percent, probability } from "./numbers.js";
 import { fitPaper } from "./paper.js";
+import { rowsOf, wayBetween } from "./rows_between.js";
 import { nounOf, wordsOf } from "./words.js";
 import { heaviest, placeAt, weightText } from "./view.js";
 import { known, rowOf } from "./weights.js";
@@ -155,7 +156,7 @@ function drawArcs({ box, arcs, view, chips, from }) {
   // The lightest first, so that the heaviest lie on top; numbers above all.
   for (const key of joined.filter((each) => each !== from).reverse()) {
     const ends = endsOf(key);
-    const path = from !== "answer" && isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends);
+    const path = from !== "answer" && isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends, room);
     drawLine(key, path.line);
     if (chips.get(key).className !== "far") numbers.push(numberOf(key, { x: path.x, y: path.y }));
   }
@@ -186,7 +187,7 @@ function drawAllArcs({ box, arcs, view, chips }) {
   const room = roomOfArcs(box, drawn.map(({ ends }) => ends));
   for (const { query, key, weight, ends } of drawn.sort((a, b) => a.weight - b.weight)) {
     const thick = 1 + 5 * weight, line = query === key ? loopAbove(ends[0], thick, box.classList.contains("lines"))
-      : (isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends)).line;
+      : (isBeside(ends) ? arcAbove(...ends, room) : arcAcross(...ends, room)).line;
     arcs.append(s("path", { d: line, "data-key": key, "data-query": query, "stroke-width": thick, "stroke-opacity": 0.1 + 0.6 * weight }));
   }
 }
@@ -211,8 +212,14 @@ function isBeside([one, other]) {
   return Math.abs(one.top - other.top) < 4;
 }
 
-// The room for arcs above a line: {high, wide}, the height of the highest one, and the distance that it spans.
+// The room for arcs above a line: {high, wide}, the height of the highest one, and the distance that it spans; and for those
+// from line to line: {rows, across}, the rows of items, and the width of all.
 function roomOfArcs(box, ends) {
+  const area = box.getBoundingClientRect(), boxes = [...box.querySelectorAll(".chips > li")].map((each) => boxIn(each, area));
+  return { ...heightOfArcs(box, ends), rows: rowsOf(boxes), across: area.width };
+}
+
+function heightOfArcs(box, ends) {
   const beside = ends.filter(isBeside), wide = Math.max(1, ...beside.map(([one, other]) => Math.abs(one.x - other.x)));
   if (box.classList.contains("lines")) return { high: MOST_ARC.lines, wide, least: LEAST_ARC.lines };
   const most = Math.min(...beside.map(([one]) => one.top - 22));
@@ -229,10 +236,9 @@ function arcAbove(start, end, { high, wide, least }) {
   return { line, x: end.x + away * BESIDE_ARC, y: end.top - 8 };
 }
 
-// From the edge of one line to that of another.
-function arcAcross(start, end) {
+// From the edge of one line to that of another, between the items of the lines that it passes.
+function arcAcross(start, end, { rows, across }) {
   const up = start.top > end.top;
-  const [a, b] = up ? [start.top, end.bottom] : [start.bottom, end.top], middle = (a + b) / 2;
-  const near = up ? end.bottom + 14 : end.top - 6;
-  return { line: `M${start.x} ${a} C${start.x} ${middle} ${end.x} ${middle} ${end.x} ${b}`, x: end.x + 16, y: near };
+  const [a, b] = up ? [start.top, end.bottom] : [start.bottom, end.top], near = up ? end.bottom + 14 : end.top - 6;
+  return { line: wayBetween({ x: start.x, y: a }, { x: end.x, y: b }, rows, across), x: end.x + 16, y: near };
 }

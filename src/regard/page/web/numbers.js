@@ -2,6 +2,8 @@
 
 // By how much a change may differ from that of the probabilities, which a page keeps in few digits.
 const ROUNDING = 0.002;
+// A number without an exponent.
+const WRITTEN = /^-?\d+(?:\.\d+)?$/;
 
 /** A number, or the nearest one between two. */
 export function clamp(value, low, high) {
@@ -120,13 +122,34 @@ export function inPoints(text, words) {
 
 /** The change of an outcome: of a label's probability from what to what, or that it's unchanged; and whether it is noise. */
 export function effectText(outcome, place, kind, words) {
-  return effectOf(outcome, place, kind, words) + (outcome.isNoise ? words.asNoise : "");
+  return bareEffect(outcome, place, kind, words) + (isShownNoise(outcome, place, kind, words) ? words.asNoise : "");
 }
 
-function effectOf(outcome, place, kind, words) {
+/** Whether a change is marked as noise: what is written as unchanged is none, and needs no mark. */
+export function isShownNoise(outcome, place, kind, words) {
+  return outcome.isNoise && !isUnchanged(outcome, place, kind, words);
+}
+
+/**
+ * The change of a number as that of the two numbers that are written, which a reader may subtract, with its decimals: {change,
+ * decimals}. What the numbers don't say is the change itself.
+ */
+export function changeOfNumber({ change, label: after }, { label: before, decimals = null }) {
+  const texts = [before, after].map((each) => each.replace(/^−/, "-"));
+  if (decimals === null || !texts.every((each) => WRITTEN.test(each))) return { change, decimals };
+  const most = Math.max(...texts.map((each) => (each.split(".")[1] ?? "").length));
+  const written = Number(inDecimals(texts[1] - texts[0], most));
+  // In a record of somebody else's making, the change may be another one; a page keeps it in few digits.
+  const isSame = Math.abs(written - change) <= 1.5 * 10 ** -most + ROUNDING * Math.abs(change);
+  return isSame ? { change: written, decimals: most } : { change, decimals };
+}
+
+/** The same without the mark of noise. */
+export function bareEffect(outcome, place, kind, words) {
   if (!isProbability(place, kind) || !Number.isFinite(outcome.change)) {
-    const decimals = place.decimals ?? null, isNone = kind === "numbers" && decimals !== null && Number(inDecimals(outcome.change, decimals)) === 0;
-    return isNone ? words.unchanged : changeText(outcome.change, kind, words, decimals);
+    const { change, decimals } = kind === "numbers" ? changeOfNumber(outcome, place) : { change: outcome.change, decimals: null };
+    const isNone = kind === "numbers" && decimals !== null && Number(inDecimals(change, decimals)) === 0;
+    return isNone ? words.unchanged : changeText(change, kind, words, decimals);
   }
   const told = place.score + outcome.change, same = outcome.label === place.label && outcome.score !== null;
   // In a record of somebody else's making, the change may be another one than that of the probabilities.
@@ -140,7 +163,7 @@ function effectOf(outcome, place, kind, words) {
 
 /** Whether a change is written as none. */
 export function isUnchanged(outcome, place, kind, words) {
-  return outcome.change === 0 || effectOf(outcome, place, kind, words) === words.unchanged;
+  return outcome.change === 0 || bareEffect(outcome, place, kind, words) === words.unchanged;
 }
 
 /** Whether changes of a prediction are told as those of its label's probability. */

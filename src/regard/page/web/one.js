@@ -9,6 +9,13 @@ import { weightCells } from "./map_weights.js";
 import { changed } from "./state.js";
 import { stepsFocus, stepsView } from "./steps.js";
 import { placesOf, viewOf } from "./view.js";
+import { nounOf } from "./words.js";
+
+// Over what an average of rows is.
+function overAll({ data: { queries, items, noun }, state: { lang } }, words) {
+  const { length: count } = queries || items, name = nounOf(noun, lang, count > 1);
+  return count === 2 ? words.overBoth({ noun: name }) : words.overAll({ count, noun: name });
+}
 
 /** What the page of records does, each shown by itself. */
 export function oneOf(all) {
@@ -20,7 +27,7 @@ export function oneOf(all) {
     stepKey: (state, key, by) => ({ key: stepped(key, by, dataOf(state).items.length) }),
     sentence: sentenceOf,
     heading: (view, words) => [view.data.model, ...nameOfHead(view, words),
-      view.pooled && !view.usesPooling ? words.overAll({ count: (view.data.queries || view.data.items).length }) : ""],
+      view.pooled && !view.usesPooling ? overAll(view, words) : ""],
     headsNote: (view, words) => (view.removed.length ? words.headsNote : ""),
     stepsNote: stepsFocus,
     told: (view) => [view.data], warnings: ({ data }) => data.warnings, notes: () => [], choosesRecord: records.length > 1,

@@ -2,8 +2,9 @@
 import { MOST_SHOWN } from "./answers.js";
 import { swatch } from "./colours.js";
 import { clipped, h } from "./dom.js";
-import { isTold, ownItemOf } from "./facts.js";
-import { changeSize, longChange } from "./view.js";
+import { isTold, littleOf, ownItemOf } from "./facts.js";
+import { sizeText } from "./numbers.js";
+import { LITTLE_CHANGE, changeSize, highestOf, longChange } from "./view.js";
 
 const MOST_RINGED = 8;
 // Smaller parts of the largest effect, or of a long one, have no ring.
@@ -11,10 +12,11 @@ const LEAST_RINGED = 0.1;
 // In pixels: the thinnest and the widest.
 const RING = { least: 1.5, most: 4.5 };
 
-/** The items whose hiding changes the answer as far as can be seen, the largest first: {item, width, rises}. */
+/** The items whose hiding changes the answer by what the sentence doesn't call little, the largest first: {item, width, rises}. */
 export function ringsOf(view) {
   const { hidden, kind, place } = view, own = ownItemOf(view);
-  const told = [...hidden.keys()].filter((item) => item !== own && !hidden[item].isNoise && isTold(place, hidden[item], kind));
+  const told = [...hidden.keys()].filter((item) => item !== own && !hidden[item].isNoise && isTold(place, hidden[item], kind)
+    && !littleOf(view, hidden[item]));
   const largest = Math.max(longChange(view), ...told.map((item) => changeSize(hidden[item])));
   return told.map((item) => ({ item, share: changeSize(hidden[item]) / largest })).filter(({ share }) => share >= LEAST_RINGED)
     .sort((a, b) => b.share - a.share).slice(0, MOST_RINGED)
@@ -27,5 +29,13 @@ export function ringLegend(view, words) {
   if (!rings.length) return [];
   const key = (rises, text) => (rings.some((each) => each.rises === rises)
     ? [h("span", { class: "ring-key" }, swatch(rises ? "ring rises" : "ring"), ` ${text}`), " · "] : []);
-  return [...key(false, view.kind === "vectors" ? words.ringChanged : words.ringLower({ label })), ...key(true, words.ringHigher({ label })), words.ringWidth];
+  return [...key(false, view.kind === "vectors" ? words.ringChanged : words.ringLower({ label })), ...key(true, words.ringHigher({ label })),
+    words.ringWidth({ least: leastRinged(view, rings) })];
+}
+
+// Below which size no effect has a ring. A smaller one has it where the answer becomes another one.
+function leastRinged(view, rings) {
+  const { kind, hidden, place, data: { outcomes: { error } } } = view, sizes = rings.map(({ item }) => changeSize(hidden[item]));
+  const least = Math.max(kind === "numbers" ? error ?? 0 : LITTLE_CHANGE, LEAST_RINGED * highestOf(sizes, 0));
+  return sizeText(Math.min(least, ...sizes), kind, place.decimals);
 }

@@ -27,6 +27,11 @@ export function patchName(name, data, lang) {
   return place && wordsOf(lang).patchAt({ row: place[1], column: place[2] });
 }
 
+/** The same, and of another item its text in quotation marks. */
+export function quotedName(name, data, lang) {
+  return patchName(name, data, lang) ?? wordsOf(lang).quoted({ text: name.trim() || name });
+}
+
 /** What a message says with a noun in the plural. */
 export function withNoun(lang, message, noun, values) {
   return messageParts(lang, message, { ...values, noun: nounOf(noun, lang, true) }).map(([text]) => text).join("");

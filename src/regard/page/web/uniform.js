@@ -1,4 +1,5 @@
 // Whether attention is about equal, and scales on which equal weights are half of the full colour or bar at most; as in Python's `uniform.py` and `scale.py`.
+import { percent } from "./numbers.js";
 import { highestOf, orZero } from "./view.js";
 import { allowedKeys } from "./weights.js";
 
@@ -8,6 +9,8 @@ const EVEN_SPREAD = 0.95;
 const EVEN_VARIANCE = -2 * Math.log(EVEN_SPREAD);
 // Of two items, the larger one has this at most. Two among others that have no weight are named.
 const OF_TWO = 0.55;
+// Of weights that are said to be about equal, the largest is at most so many times the smallest.
+const MOST_ALIKE = 1.5;
 
 /** Over how many items the weights of a row are about equal; 0: over none. Those of weight 0 aren't counted. */
 export function uniformOver(weights) {
@@ -27,6 +30,12 @@ export function equalEnds(weights) {
   return [-highestOf(some.map((each) => -each), -Infinity), highestOf(some, 0)];
 }
 
+/** Whether the largest of about equal weights stands out all the same: it is over 1.5 times the smallest, and written otherwise. */
+export function isUneven(weights) {
+  const [least, most] = equalEnds(weights);
+  return most > MOST_ALIKE * least && percent(least) !== percent(most);
+}
+
 // Of a row of which the page has the largest weights, the others have what is left, in equal parts.
 function completed(weights) {
   const others = weights.reduce((count, each) => count + Number.isNaN(each), 0);
@@ -42,6 +51,12 @@ export function fullColour(largest, count) {
 /** The weight that has the longest bar. */
 export function fullBar(largest, count) {
   return Math.max(largest, Math.min(1, 2 / Math.max(1, count)));
+}
+
+/** Of how many items of a view equal weights are, if the mask hides others; 0: of all. */
+export function equalAmong(view, row = undefined) {
+  const share = equalShare(view, row), count = share ? Math.round(1 / share) : 0;
+  return view.weights && count < view.weights.length ? count : 0;
 }
 
 /** What each of the items of a view would have of equal weights; 0 if they don't sum to 1, or aren't the same items for all. */

@@ -130,7 +130,7 @@ function outcomeOf(outcomes, rows, change, place) {
   const i = change * rows.change.shape[1] + place;
   const score = rows.score.data[i];
   return { label: outcomes.labels[rows.label.data[i]], score: Number.isNaN(score) ? null : score,
-    change: rows.change.data[i],
+    change: rows.change.data[i], floor: rows.floor === undefined ? NaN : rows.floor.data[i],
     // Where it was measured: the size that at most 1 in 20 changes as large in random directions exceed.
     isNoise: rows.floor !== undefined && Math.abs(rows.change.data[i]) <= rows.floor.data[i] };
 }

@@ -51,6 +51,5 @@ def draw_below(sheet: Sheet, shown: Shown, below: Below, title: str, weights: np
     elif shown.answer:
         sheet.text(0, y + 6, sheet.clip(shown.answer, sheet.width, 10.0, bold=True), 10.0, bold=True)
         y += 18
-    draw_legend(
-        sheet, y + 2, title, highest(weights), cover=below.cover, equal=equal_share([weights.tolist()], shown.allowed)
-    )
+    equal, among = equal_share([weights.tolist()], shown.allowed), shown.allowed if shown.allowed < len(weights) else 0
+    draw_legend(sheet, y + 2, title, highest(weights), cover=below.cover, equal=equal, among=among)
