@@ -96,7 +96,7 @@ def test_bars_from_zero_go_both_ways_and_none_is_cut():
     assert up.rindex("█") > down.rindex("█")
     assert "▏" in least
     # First values, such as shares by a method of attribution, do, too.
-    turned = Comparison("a layer", tuple(ComparedItem(row.label, row.second, row.first, "x") for row in rows))
+    turned = Comparison("a layer", tuple(ComparedItem(row.label, row.second or 0.0, row.first, "x") for row in rows))
     down, up, least = (line.partition("%")[0] for line in text(turned, width=80).splitlines()[2:])
     assert down.rindex("█") + 1 == up.index("█") == least.index("▏")
     html = as_html(Page("", (turned,)))

@@ -451,7 +451,7 @@ def test_labels_of_items_and_a_label_of_the_whole(live, turned):
     assert page.locator('[data-id="difference"]').is_hidden()
     assert "in A and B together" not in page.locator(".steps-part").inner_text()
     assert all(math.isnan(each.difference) for each in told.heads)
-    assert "weight that is on other items" not in as_text(comparison(*both))
+    assert "weight that is on other items" not in as_text(comparison(both[0], both[1]))
     assert not [*difference_table(told, None, None)]
 
 
