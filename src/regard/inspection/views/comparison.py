@@ -9,10 +9,10 @@ from regard.errors import ArgumentError
 from regard.inspection.explain.alignment import Alignment, Pair, align
 from regard.inspection.explain.head_differences import head_differences
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
+from regard.inspection.record.default_place import default_place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
-from regard.inspection.views.default_place import default_place
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted, rounded
 from regard.inspection.views.removed_heads import layer_patterns

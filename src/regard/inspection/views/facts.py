@@ -15,11 +15,11 @@ from regard.inspection.explain.attributed_items import attributed_items
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.explain.rank_agreement import rank_agreement
 from regard.inspection.explain.summaries import pooled_weights, select_weights
+from regard.inspection.record.default_place import default_place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.allowed_keys import allowed_keys, masked_keys
 from regard.inspection.views.change_words import change_words
-from regard.inspection.views.default_place import default_place
 from regard.inspection.views.outcome_text import item_name, or_zero, quoted, rounded, signed_percent, size_text
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
@@ -217,8 +217,7 @@ def chosen_place(record: Record, outcomes: Outcomes, query: int | None) -> int:
     Args:
         record: of what.
         outcomes: its predictions, or those that stand for them.
-        query: the number of the place, from 1; None: the one whose prediction changes most if an item is hidden, and of
-            a text that was written, where that wasn't measured, a word with a large weight; see `default_place`.
+        query: the number of the place, from 1; None: as `default_place` chooses it.
 
     Raises:
         ArgumentError: there is no such place.

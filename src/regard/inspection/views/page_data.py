@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.inspection.explain.outcomes import Outcome, Outcomes
+from regard.inspection.record.default_place import default_place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
-from regard.inspection.views.default_place import default_place
 from regard.inspection.views.drawn_arrays import drawn_values
 from regard.inspection.views.facts import effective_note, largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
