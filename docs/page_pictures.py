@@ -78,7 +78,7 @@ PICTURES = {
     "steps": Picture("short", (".steps-part",), hash="#place=4&layer=2&head=4&key=3", click=".steps-part summary"),
     "translation": Picture("translation", FIRST, width=ONE_COLUMN),
     "picture": Picture("picture", FIRST, width=ONE_COLUMN),
-    "sound": Picture("sound", FIRST, width=ONE_COLUMN),
+    "sound": Picture("sound", FIRST, width=ONE_COLUMN, sharpness=1.75),
     "molecule": Picture("molecule", (".ask", ".sentence"), width=ONE_COLUMN),
     "long": Picture("text", FIRST, width=ONE_COLUMN, sharpness=1),
 }
