@@ -336,7 +336,7 @@ def _most_attended(facts: Facts) -> list[int]:
     """The items that have the largest weight, as it is written; none if all have about the same, or next to nothing."""
     shares = [*map(signed_percent, facts.weights)]
     is_nothing = facts.is_raw and not facts.is_effective and shares[facts.attended] in _NOTHING
-    if not is_uneven(facts.weights) if facts.uniform else is_nothing:
+    if facts.uniform or is_nothing:
         return []
     return tied(shares, facts.attended)
 
@@ -375,8 +375,7 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
         some = [weight for weight in facts.weights if weight]
         least, highest = percent(min(some)), percent(max(some))
         values["share"] = least if least == highest else say("fromTo", language, least=least, most=highest)
-        if not most:
-            return say(f"{name}Equally", language, **values)
+        return say(f"{name}{'Unevenly' if is_uneven(facts.weights) else 'Equally'}", language, **values)
     if not most:
         return say("attendedNone", language, where=where, noun=_noun(record.noun, 1, language))
     item = listed([say("itself", language) if each == facts.own else names[each] for each in most], "lastAnd", language)
@@ -384,8 +383,6 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
         item = say("tiedItems", language, count=len(most), all=len(names), noun=many)
     share = signed_percent(weight)
     share = share if len(most) == 1 else say("eachShare", language, share=share)
-    if count:
-        return say(f"{name}Unevenly", language, item=item, most=share, **values)
     if attribution is None or facts.is_raw:
         message = "effectiveMost" if facts.is_effective else "attendedMost"
         return say(message, language, where=where, item=item, share=share)

@@ -46,7 +46,9 @@ def uniform_over(weights: Sequence[float]) -> int:
 
 
 def is_uneven(weights: Sequence[float]) -> bool:
-    """Whether the largest of about equal weights stands out: over 1.5 times the smallest, and written otherwise.
+    """Whether about equal weights don't read so: the largest is over 1.5 times the smallest, and written otherwise.
+
+    Scores that are drawn at random give such weights, too.
 
     Args:
         weights: those of one query that `uniform_over` calls about equal. Those of 0 aren't counted.

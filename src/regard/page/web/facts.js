@@ -55,9 +55,9 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   const opening = openingOf(view, most);
   if (!weights) return opening;
   const top = largest(weights, Math.abs), shares = Array.from(weights, signedPercent), isRaw = !attributed && !view.layer.effective;
-  const count = isRaw ? uniformOver(weights) : 0, isNone = count ? !isUneven(weights) : isRaw && NOTHING.includes(shares[top]);
+  const count = isRaw ? uniformOver(weights) : 0, isNone = count || (isRaw && NOTHING.includes(shares[top]));
   const tops = isNone ? [] : [...shares.keys()].filter((each) => shares[each] === shares[top]);
-  const attended = [...opening, ...(isNone && count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf, count))];
+  const attended = [...opening, ...(count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf))];
   // Where no item has most of the attention, it is no surprise that none matters much.
   const joint = words[tops.length ? "but" : "andAlike"];
   const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
@@ -88,14 +88,13 @@ export function littleOf({ kind, place, data: { outcomes: { error } } }, outcome
   return outcome.label === place.label && changeSize(outcome) < LITTLE_CHANGE ? "matteredLittle" : "";
 }
 
-function mostAttended(view, tops, share, own, nameOf, uniform) {
-  const { data, attributed, weights, layer, state: { lang } } = view, words = wordsOf(lang), where = whereOf(view, words);
+function mostAttended(view, tops, share, own, nameOf) {
+  const { data, attributed, layer, state: { lang } } = view, words = wordsOf(lang), where = whereOf(view, words);
   if (!tops.length) return messageParts(lang, "attendedNone", { where, noun: nounOf(data.noun, lang) });
   const item = listedParts(lang, tops.map((each) => (each === own ? words.itself : nameOf(each))), "weight", "lastAnd",
     () => withNoun(lang, "tiedItems", data.noun, { count: tops.length, all: data.items.length }));
   const most = tops.length === 1 ? share : words.eachShare({ share });
   if (attributed) return messageParts(lang, attributed.shares[tops[0]] < 0 ? "loweredMost" : "tookMost", { method: attributed.method, item, share: most });
-  if (uniform) return messageParts(lang, uniform === weights.length ? "attendedUnevenly" : "attendedSomeUnevenly", { ...equalValues(view, uniform), item, most });
   return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { where, item, share: most });
 }
 
@@ -114,14 +113,10 @@ export function isTold(place, { label, score, change }, kind) {
 }
 
 function equally(view, count) {
-  const { weights, state: { lang } } = view, all = count === 2 ? "attendedBothEqually" : "attendedEqually";
-  return messageParts(lang, count === weights.length ? all : "attendedSomeEqually", equalValues(view, count));
-}
-
-function equalValues(view, count) {
   const { weights, data, state: { lang } } = view, where = whereOf(view, wordsOf(lang));
   const [least, most] = equalEnds(weights).map(percent), share = least === most ? least : wordsOf(lang).fromTo({ least, most });
-  return { where, count, all: weights.length, noun: nounOf(data.noun, lang, true), share };
+  const name = count < weights.length ? "attendedSome" : count === 2 ? "attendedBoth" : "attended";
+  return messageParts(lang, `${name}${isUneven(weights) ? "Unevenly" : "Equally"}`, { where, count, all: weights.length, noun: nounOf(data.noun, lang, true), share });
 }
 
 function quotedIn(lang, most) {
