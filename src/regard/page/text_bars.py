@@ -12,7 +12,7 @@ from regard.page.terminal import Terminal
 from regard.page.visible import clip
 from regard.page.wrapping import fit, wrap
 
-__all__ = ["bar_from", "bar_lines", "bar_of"]
+__all__ = ["bar_from", "bar_lines"]
 
 _EIGHTHS = "▏▎▍▌▋▊▉█"
 _NUMBER = 6

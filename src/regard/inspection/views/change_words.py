@@ -53,15 +53,20 @@ def about_noise(named: Sequence[tuple[str, Outcome]], place: Place, kind: Kind, 
         return
     yield say("noiseMeans")
 
-    def text(outcome: Outcome) -> str:
-        return change_text(outcome._replace(noise_floor=None), kind, place, error=error)
+    def told(outcome: Outcome) -> tuple[str, str]:
+        change = change_text(outcome._replace(noise_floor=None), kind, place, error=error)
+        return change, size_text(outcome.noise_floor or 0.0, kind, error)
 
+    above: dict[str, list[tuple[str, str]]] = {}
+    for name, outcome in named:
+        if outcome.above_noise:
+            change, floor = told(outcome)
+            above.setdefault(change, []).append((name, floor))
     for name, outcome in noise:
-        one = size_text(outcome.noise_floor or 0.0, kind, error)
-        for second, found in named:
-            other = size_text(found.noise_floor or 0.0, kind, error)
-            if found.above_noise and text(found) == text(outcome) and other != one:
-                yield say("noiseFloors", name=name, one=one, second=second, other=other)
+        change, floor = told(outcome)
+        for second, other in above.get(change, ()):
+            if other != floor:
+                yield say("noiseFloors", name=name, one=floor, second=second, other=other)
                 return
 
 

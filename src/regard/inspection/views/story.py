@@ -243,7 +243,7 @@ def about_others(
     others = sorted({*range(len(weights))} - {*rows})
     if not others:
         return ""
-    hidden = [item for item in others if is_masked(item)]
+    hidden = {item for item in others if is_masked(item)}
     if 0 < len(hidden) < len(others):
         # What is masked is told apart from what has little weight.
         seen = [item for item in others if item not in hidden]

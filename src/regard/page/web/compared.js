@@ -154,7 +154,7 @@ function restOf({ weights, state, least }) {
 }
 
 /** A bar with its number after it, and a mark at a share of the longest one, which leaves room for a number of so many characters. */
-export function barred(share, kind, text, room, mark = 0) {
+function barred(share, kind, text, room, mark = 0) {
   return h("span", { class: "barred", style: { "--room": `${room}ch` } },
     mark ? h("i", { class: "equal", "aria-hidden": "true", style: { left: `${(60 * mark).toFixed(1)}%` } }) : null,
     bar(share, kind), h("span", { class: "number", style: { "margin-left": `${(60 * Math.max(0, mark - orZero(share))).toFixed(1)}%` } }, text));

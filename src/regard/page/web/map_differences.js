@@ -32,7 +32,7 @@ export function differenceCells(pairs, tiles) {
         const high = highestOf(sums.map((each, i) => Math.max(Math.abs(each), written(i))), LEAST_HIGH), { tall, wide } = a, notes = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
         show({ found: { ...a, sums, most: null, both: [a.sums, b.sums] }, window: its, most: high, notes });
       };
-      if (pairs.apart) none(pairs.strange ? words.noDifference : words.otherQuestionsMap);
+      if (pairs.apart) none(pairs.unpaired ? words.noDifference : words.otherQuestionsMap);
       else if (view.both.some(({ absent, data, number, head }) => absent === "layer" || isRemoved(data, number, head))) none();
       else (pairs.same ? aligned : gathered)(view, window, give, none);
     },

@@ -20,7 +20,7 @@ export function pairsOf({ records, against }) {
   // Whether no prediction has a partner, as the labels of words and that of the whole.
   const apart = pairs.places.every((pair) => pair.includes(null));
   // Whether no item has one, as those of molecules of other sizes.
-  const strange = pairs.items.every((pair) => pair.includes(null));
+  const unpaired = pairs.items.every((pair) => pair.includes(null));
 
   // Whether a record has the layer and the head that are chosen.
   function has(side, { layer, head }) {
@@ -61,7 +61,7 @@ export function pairsOf({ records, against }) {
   }
 
   return {
-    pairs, apart, strange, indexOf, partner, normal, against,
+    pairs, apart, unpaired, indexOf, partner, normal, against,
     /** The texts of a pair: of each record, numbered; the same text has one name. Of each `most` characters are written. */
     namesOf(pair, kind = "items", most = MOST_SHOWN) {
       const known = [0, 1].filter((side) => pair[side] !== null).map((side) => namesIn(kind, records[side], pair[side]));
@@ -105,7 +105,7 @@ export function pairsOf({ records, against }) {
     const known = place !== null || apart;
     const next = { ...moved(state, side), place: place ?? data.outcomes.chosen, key: key ?? null };
     const found = viewOf(data, within(next, records));
-    if (key === null && !apart && !strange) found.key = -1;
+    if (key === null && !apart && !unpaired) found.key = -1;
     if (known && there) return found;
     const nothing = { ...found, there: "", weights: null, least: null, hidden: [], absent: there ? "place" : "layer" };
     if (known) return nothing;

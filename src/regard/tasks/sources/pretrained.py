@@ -137,8 +137,8 @@ class Pretrained(WordSource):
         longest: how many pieces of a text are read; what follows is cut off. None: as many as the base reads, at most
             512. Sentences of words are never cut.
         cut: how a text is split for a tagger, a name in `CUTS`.
-        cased: whether a base that reads lower case alone learns capitals: its vocabulary then has each piece with a
-            first capital and in capitals, too. By default it does for a tagger.
+        cased: whether a base that reads lower case alone learns capitals. Its vocabulary then has each piece with a
+            first capital and in capitals, too. The default recipe of a tagger sets it.
 
     Raises:
         ArgumentError: a value of the wrong type or outside its range.
