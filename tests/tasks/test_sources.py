@@ -243,6 +243,20 @@ def test_a_network_without_attention_has_no_use_for_relations():
     assert train(pairs, pairs, recipe=recipe, progress="none", device="cpu").network.relations is None
 
 
+def test_a_molecule_too_large_to_draw_is_not_laid_out(monkeypatch):
+    pytest.importorskip("rdkit")
+
+    def refuse(smiles):
+        raise AssertionError("a layout of thousands of atoms takes minutes")
+
+    kind = Molecules()
+    encoder = kind.fit(["CO"])
+    assert kind.drawn(encoder, "CO").positions.shape == (2, 2)
+    assert len(kind.drawn(encoder, "C" * 300).symbols) == 300
+    monkeypatch.setattr("regard.tasks.sources.graphs.molecule_drawing", refuse)
+    assert kind.drawn(encoder, "C" * 301) is None
+
+
 class TestJoinedVectors:
     """Vectors that are joined to items, beside which fixed convolutions stand."""
 

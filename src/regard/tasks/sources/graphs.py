@@ -454,8 +454,8 @@ class Molecules(_GraphSource):
     def drawn(self, encoder: MoleculeAtoms, source: str) -> "DrawnMolecule | None":
         from regard.inspection import DrawnMolecule
 
-        drawing = molecule_drawing(source)
-        return DrawnMolecule(*drawing) if len(drawing.symbols) <= _MOST_DRAWN else None
+        # Before its layout, which takes minutes for thousands of atoms.
+        return DrawnMolecule(*molecule_drawing(source)) if len(encoder.graph(source).names) <= _MOST_DRAWN else None
 
 
 @dataclass(frozen=True, eq=False)
