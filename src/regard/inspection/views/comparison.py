@@ -9,7 +9,7 @@ from regard.errors import ArgumentError
 from regard.inspection.explain.alignment import Alignment, Pair, align
 from regard.inspection.explain.head_differences import head_differences
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
-from regard.inspection.record.default_place import default_place
+from regard.inspection.record.default_place import default_place, most_different_place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.answered import answered
@@ -137,7 +137,7 @@ def comparison_of(
     records = _with_outcomes(first), _with_outcomes(second)
     outcomes = _outcomes(records[0]), _outcomes(records[1])
     alignment = align(*records)
-    one = _most_different(records[0], outcomes, alignment.places) if query is None else query - 1
+    one = most_different_place(records[0], outcomes, alignment.places) if query is None else query - 1
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
     has_partner = other is not None
@@ -183,22 +183,6 @@ def names_of(first: Sequence[str], second: Sequence[str], pairs: Sequence[Pair])
 def joined(names: Compared) -> str:
     """The texts of a pair as one name, such as "saw / film"."""
     return " / ".join(dict.fromkeys(filter(None, names)))
-
-
-def _most_different(first: Record, outcomes: tuple[Outcomes, Outcomes], places: Sequence[Pair]) -> int:
-    """The prediction of the first record that is another one in the second, or whose probability differs most."""
-    default, chosen = default_place(first, outcomes[0]), outcomes[0].chosen
-    paired = {one: other for one, other in places if one is not None and other is not None}
-    if not paired or (chosen is not None and chosen in paired):
-        return default
-
-    def gap(one: int) -> tuple[bool, float]:
-        a, b = outcomes[0].places[one], outcomes[1].places[paired[one]]
-        scores = a.score or 0.0, b.score or 0.0
-        return (True, sum(scores)) if a.label != b.label else (False, abs(scores[0] - scores[1]))
-
-    most = max(paired, key=gap)
-    return default if default in paired and gap(most) <= (False, _NOTICED) else most
 
 
 def _with_outcomes(record: Record) -> Record:
