@@ -111,6 +111,11 @@ class RecordDifference(NamedTuple):
     has_partner: bool = True
     equal: tuple[float, float] = (0.0, 0.0)
 
+    @property
+    def is_of_one_model(self) -> bool:
+        """Whether both records are of one model, by its name, so that a head of both is the same one."""
+        return self.records[0].model == self.records[1].model
+
 
 def comparison_of(
     first: Record,

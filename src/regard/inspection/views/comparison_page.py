@@ -199,7 +199,9 @@ def _change(item: ItemDifference) -> float:
 
 def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
     known = [each for each in found.heads if math.isfinite(each.difference)]
-    ranked = sorted(known, key=lambda each: -each.difference) if known else [*found.heads]
+    # Of two models which heads have the same number is chance, and which of them differ most tells nothing.
+    is_ranked = bool(known) and found.is_of_one_model
+    ranked = sorted(known, key=lambda each: -each.difference) if is_ranked else known or [*found.heads]
     if not ranked:
         return
     rows = [
@@ -212,8 +214,10 @@ def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
     ]
     columns = ("head", "pattern in A", "in B", *(["weight that is on other items"] if known else []))
     yield Table(columns, tuple(rows), ("left", "left", "left", "right")[: len(columns)])
-    if len(rows) < len(ranked):
-        yield Prose(say("otherHeadsOfBoth", count=len(ranked) - len(rows)) if known else "")
+    if is_ranked and len(rows) < len(ranked):
+        yield Prose(say("otherHeadsOfBoth", count=len(ranked) - len(rows)))
+    if not found.is_of_one_model:
+        yield Prose(say("headsApart"))
 
 
 def _numbers(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:

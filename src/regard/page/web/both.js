@@ -25,7 +25,7 @@ export function bothOf(all) {
   return {
     changed: pairs.changed, normal: pairs.normal, viewOf: pairs.viewOf, step: pairs.step, stepKey: pairs.stepKey,
     sentence: (view, most) => differenceSentence(view, pairs, most),
-    heading: (_, words) => [words.both], headsNote: (_, words) => words.bothHeadsNote, stepsNote: () => "",
+    heading: (_, words) => [words.both], headsNote: (_, words) => (pairs.ofOneModel ? words.bothHeadsNote : words.bothHeadsApart), stepsNote: () => "",
     // Each side has its own.
     told: () => all.records, warnings: () => [], notes: (view) => notesOf(view, pairs), choosesRecord: false,
     /** Everything that can be found, with the record that it is of. */
