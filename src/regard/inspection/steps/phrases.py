@@ -74,6 +74,11 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "Layer {layer} of the record, head {head} of {heads}, item {item} of the batch.",
         "记录中的第 {layer} 层，{heads} 个头中的第 {head} 个，批次中的第 {item} 项。",
     ),
+    "last digits": (
+        "All digits are computed with, and four are written: a sum may differ in its last digit from that of the "
+        "numbers written.",
+        "计算时用全部数位，只写出四位：和的末位可能与所写各数之和不同。",
+    ),
     "nothing": (
         "The mask hides every key from {query}: its output is zeros.",
         "掩码遮住了 {query} 的所有 key，所以输出为零。",
