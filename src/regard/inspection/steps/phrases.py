@@ -91,6 +91,11 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "differs by up to {gap}.",
         "笔记先把权重舍入到 0.5 的倍数，再乘 value，所以输出最多相差 {gap}。",
     ),
+    "not the note": (
+        "The note's numbers are those of its own example. The numbers here are of what was chosen or changed on this "
+        "page.",
+        "笔记的数字属于它的例题；此处的数字按本页所选、所改的算出。",
+    ),
     "equal": ("The numbers are those of the note.", "数字与笔记一致。"),
     "with and without": ("With and without sqrt(d)", "除与不除以 √d"),
     "without": ("without sqrt(d)", "不除以 √d"),
