@@ -24,6 +24,13 @@ export function nameOfHead({ usesPooling, number, data, layer, head }, words) {
       + (isRemoved(data, number, head) ? words.wasRemoved : "")];
 }
 
+/** Over what an average of rows is; "" where the weights are those of one row. */
+export function overAll({ data: { queries, items, noun }, state: { lang }, pooled, usesPooling }, words) {
+  if (!pooled || usesPooling) return "";
+  const { length: count } = queries || items, name = nounOf(noun, lang, count > 1);
+  return count === 2 ? words.overBoth({ noun: name }) : words.overAll({ count, noun: name });
+}
+
 /** The name of what is predicted for. */
 export function nameOfPlace({ data, place, names }) {
   const every = place.query !== null && data.outcomes.places.length === (data.queries || data.items).length;
