@@ -1,4 +1,4 @@
-"""Beside what the note prints, the page says why its numbers differ: by the note's rounding, or as others were chosen."""
+"""Beside what the note prints, the page says why its numbers differ: the note rounds, or other numbers were chosen."""
 
 import pytest
 
