@@ -12,6 +12,7 @@ from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.default_place import default_place, most_different_place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.record.without import is_of_one_model, without_heads
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted, rounded
@@ -114,7 +115,7 @@ class RecordDifference(NamedTuple):
     @property
     def is_of_one_model(self) -> bool:
         """Whether both records are of one model, by its name, so that a head of both is the same one."""
-        return self.records[0].model == self.records[1].model
+        return is_of_one_model(*self.records)
 
 
 def comparison_of(
@@ -304,6 +305,9 @@ def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place
             say("wholeInput", language) if each == "the whole" else quoted(each, language) for each in names
         )
         return say("eachGivesOwn", language, one=one, other=other, first=first, second=second)
+    if heads := "" if generated else without_heads(*records, language):
+        message = "changedWithout" if about else "changedWithoutWhole"
+        return say(message, language, about=about, heads=heads, one=one, other=other)
     return say("eachWrote" if generated else "eachGives", language, about=about, one=one, other=other)
 
 

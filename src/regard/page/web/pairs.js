@@ -1,6 +1,7 @@
 // Which item, query and prediction of one record is which of the other; and one state for both.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
+import { areOfOneModel } from "./facts.js";
 import { highOfMap } from "./map_scale.js";
 import { within } from "./state.js";
 import { fullColour } from "./uniform.js";
@@ -61,7 +62,7 @@ export function pairsOf({ records, against }) {
   }
 
   // Whether both are of one model, by its name, so that a head of both is the same one.
-  const ofOneModel = records[0].model === records[1].model;
+  const ofOneModel = areOfOneModel(...records);
 
   return {
     pairs, apart, unpaired, ofOneModel, indexOf, partner, normal, against,
