@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from regard.cli.answering.path_titles import path_titles
 from regard.cli.main import main
 from regard.inspection import load_record
 
@@ -170,3 +171,34 @@ def test_what_contradicts_is_refused_in_a_sentence(see, name):
     assert out == ""
     assert said in err
     assert "Traceback" not in err
+
+
+def test_paths_are_named_by_their_last_parts(see, tmp_path):
+    for folder in ("small", "large"):
+        (tmp_path / folder).mkdir()
+        see("english-pos", SENTENCE, "--no-effects", "--save", f"{folder}/saw.safetensors")
+    see("english-pos", SENTENCE, "--no-effects", "--save", "small/other.safetensors")
+
+    def titles(one, other):
+        out = see(one, "--compare", other, "--format", "json")[1]
+        return [each["title"] for each in json.loads(out)["compared"]]
+
+    small, large, other = (str(tmp_path / each) for each in ("small/saw", "large/saw", "small/other"))
+    assert titles(f"{small}.safetensors", f"{other}.safetensors") == ["saw.safetensors", "other.safetensors"]
+    assert titles(f"{small}.safetensors", f"{large}.safetensors") == ["small/saw.safetensors", "large/saw.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("names", "titles"),
+    [
+        (("/a/b/m.py:build", "/a/c/m.py:build"), ("b/m.py:build", "c/m.py:build")),
+        (("/a/m.py", "/b/a/m.py"), ("/a/m.py", "b/a/m.py")),
+        (("/a/m.py", "/a/m.py"), ("/a/m.py", "/a/m.py")),
+        (("/m.py", ""), ("m.py", "")),
+        # Names of models aren't paths, unless there is such a file.
+        (("google/bert", "other/bert"), ("google/bert", "other/bert")),
+        (("/a/m.py:build", "m.py:build without 1.1"), ("m.py:build", "m.py:build without 1.1")),
+    ],
+)
+def test_titles_of_paths(names, titles):
+    assert path_titles(*names) == titles

@@ -10,7 +10,8 @@ from attention import cases
 from regard.attention import MASKS, POSITIONS, SCORES, WEIGHTS, Bias, Bilinear, Dot, Lengths, Softmax, attend, weigh
 from regard.errors import ArgumentError, DataError
 from regard.inspection.steps import EXAMPLES, Matrices, blanks, example_page, read_matrices, steps, steps_page
-from regard.inspection.steps.numbers import worked
+from regard.inspection.steps.numbers import adds_up, worked
+from regard.inspection.steps.quantity import Quantity, Step
 from regard.page import as_html, as_text
 
 NOTE_000 = EXAMPLES["000"].matrices.tensors
@@ -396,3 +397,34 @@ class TestFiles:
         ):
             with pytest.raises(DataError, match=message):
                 read_matrices(self.write(tmp_path, name, text))
+
+
+def sum_of(*terms):
+    products = Quantity("p_jf", torch.tensor([terms], dtype=torch.float64), ("key", "feature"))
+    return Step("s_j", products.values.sum(1), ("key",), "sum", "{p}", {"p": products}, "sum")
+
+
+@pytest.mark.parametrize(
+    ("terms", "is_written"),
+    [
+        ((0.1353, 1.0, 1.0), True),  # 2.135, to which 2.1353 rounds
+        ((1.23446, 1.23446), False),  # 1.234 + 1.234 = 2.469
+        ((1.23446,) * 25, True),  # not all are written
+        ((1e300, -1e300, 1e-5), True),
+        ((1e300, 1e-300), True),
+        ((math.inf, 1.0), True),
+        ((math.nan, 1.0), True),
+        ((), True),
+    ],
+)
+def test_a_sum_that_is_written_is_checked_in_decimals(terms, is_written):
+    assert adds_up(sum_of(*terms), 0) is is_written
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "a sum may differ in its last digit"), ("zh", "和的末位可能")])
+def test_a_page_says_why_a_last_digit_differs_if_one_does(language, said):
+    one = torch.ones(1, 1, 1, 1, dtype=torch.float64)
+    exact, rough = (torch.tensor([[[row]]], dtype=torch.float64) for row in ((1.5, 2.0), (1.23446, 1.23446)))
+    for key, is_said in ((exact, False), (rough, True)):
+        walk = steps(one.expand(1, 1, 1, 2), key, one, score="dot")
+        assert (said in as_text(steps_page(walk, language), width=200)) is is_said

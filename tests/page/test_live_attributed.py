@@ -117,7 +117,8 @@ def test_the_command_writes_the_live_page(live, tmp_path, monkeypatch):
     page = live((tmp_path / "rollout.html").read_text("utf-8"))
     rows, text = told_of(page)
     assert len(rows) == 5
-    assert "Contributed, by rollout" in text
+    assert "Attribution by rollout" in text
+    assert "Contributed" not in text
     assert page.locator(".heads .tile").count() == 10
     # The weights themselves need no part of their own.
     assert main([*words, "raw.html", "--attribution", "raw"]) == 0

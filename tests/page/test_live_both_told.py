@@ -1,5 +1,7 @@
 """What the page of two records tells of both alike: the steps of one head, and differences in percentage points."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -118,3 +120,23 @@ def test_a_terminal_says_points():
         ["-50", "points"],
     ]
     assert "B - A: -50 points" in as_text(comparison(one, other, query=1), plain=True)
+
+
+@pytest.mark.parametrize("words", [("a", "b"), ("a", "b", "c")])
+def test_of_the_whole_input_each_side_says_what_is_averaged(live, words):
+    def whole(seed):
+        place = Place("the whole", None, "x", 0.5)
+        return replace(made(words, seed), outcomes=Outcomes("labels", "item", (place,)))
+
+    over = "average over both words" if len(words) == 2 else "average over all 3 words"
+    page = live(live_page(whole(1), ("one", "other"), against=whole(2)))
+    assert [each.endswith(over) for each in page.locator(".side-name").all_inner_texts()] == [True, True]
+    # Of one word there is no average over the queries.
+    page = live(live_page(made(words, 1), ("one", "other"), against=made(words, 2)))
+    assert not any("over" in each for each in page.locator(".side-name").all_inner_texts())
+
+
+def test_no_paragraph_ends_in_a_word_of_its_own(live):
+    page = live(live_page(made(("a", "b"), 1), ("one", "other"), against=made(("a", "b"), 2)))
+    found = page.locator("footer p").first.evaluate("(each) => getComputedStyle(each).textWrapStyle")
+    assert found == "pretty"

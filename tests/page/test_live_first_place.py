@@ -57,3 +57,41 @@ def test_terminal_page_figure_and_comparison_show_the_same_word(live, effects):
 
 def test_the_page_of_a_written_text_begins_there_too(live):
     assert live(document(translation())).locator(".chips .selected .text").inner_text() == "dog"
+
+
+def test_the_end_of_a_text_is_not_shown_first_even_if_it_changes_most():
+    stays, little, most = (Outcome("x", 0.9 + change, change) for change in (0.0, -0.02, -0.7))
+    # No word changes much: it is the one with the largest weight. One that changes much comes before that.
+    assert shown(translation(hidden=((little, stays, most, most), (stays,) * 4))) == "dog"
+    assert shown(translation(("3", "7", "9", "(end)"), hidden=((little, stays, stays, most), (stays,) * 4))) == "9"
+    assert shown(translation(("3", "7", "9", "(end)"), hidden=((most, stays, stays, most), (stays,) * 4))) == "3"
+
+
+def tagged(words, labels, scores, hidden=()):
+    layer = LayerRecord.of_weights("layer 1", torch.full((1, len(words), len(words)), 1 / len(words)), "softmax")
+    places = tuple(Place(word, i, *each) for i, (word, *each) in enumerate(zip(words, labels, scores, strict=True)))
+    outcomes = Outcomes("labels", "item", places, hidden)
+    return Record(tuple(words), layers=(layer,), model="toy", noun="word", outcomes=outcomes)
+
+
+def test_a_mark_is_shown_first_only_if_there_is_no_word():
+    stays, most = Outcome("X", 0.9, 0.0), Outcome("X", 0.2, -0.7)
+    hidden = ((stays, stays, most), (stays, stays, most), (stays,) * 3)
+    assert shown(tagged(("Oh", "no", "!"), "XXX", (0.9,) * 3, hidden)) == "Oh"
+    assert shown(tagged(("-", ".", "!"), "XXX", (0.9,) * 3, hidden)) == "!"
+    assert shown(tagged(("¡", "no", "!"), "XXX", (0.9,) * 3)) == "no"
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "place"),
+    [
+        # The full stop has another answer, but so has a word, or a word differs by more than a percentage.
+        ("DVP", (0.9, 0.5, 0.9), 1),
+        ("DNP", (0.9, 0.5, 0.9), 1),
+        ("DNP", (0.9, 0.9, 0.9), 2),  # nothing but the full stop differs
+        ("DN.", (0.905, 0.901, 0.9), 0),  # nothing differs, and "a" is the first word
+    ],
+)
+def test_a_comparison_begins_at_a_word_that_differs(labels, scores, place):
+    first = tagged(("a", "saw", "."), "DN.", (0.9,) * 3)
+    assert comparison_of(first, tagged(("a", "saw", "."), labels, scores)).places == (place, place)

@@ -148,3 +148,17 @@ def test_a_change_that_is_written_as_unchanged_has_no_bar(live):
     hidden = tuple(tuple(Outcome("NOUN", 0.75 - abs(each), -abs(each)) for _ in ITEMS) for each in changes)
     falling = dataclasses.replace(record, outcomes=dataclasses.replace(record.outcomes, hidden=hidden))
     assert live(document(falling)).locator(".compared .bar.effect:not(.none)").count() == 2
+
+
+@pytest.mark.parametrize(("items", "said"), [(8, "masked"), (520, "masked or 0%")])
+def test_a_mask_that_is_too_large_for_the_page_may_be_why_a_weight_is_0(live, items, said):
+    mask = Predicate(lambda batch, head, query, key: key % 7 != 3)
+    layer = LayerRecord("layer 1", (masked_call(mask, items),))
+    names = tuple(f"word{number}" for number in range(items))
+    page = live(document(Record(names, layers=(layer,), model="toy", noun="word")), "#place=1&head=1&key=4&lang=en")
+    row = page.locator(".compared tr.key")
+    assert row.locator("td").first.inner_text().strip() == said
+    assert page.locator(".compared tbody").inner_text().count("masked") == 1
+    page.evaluate("location.hash = '#place=1&head=1&key=5&lang=en'")
+    page.locator('.compared tr[data-key="4"].key').wait_for()
+    assert "masked" not in page.locator(".compared tr.key").inner_text()

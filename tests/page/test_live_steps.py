@@ -156,3 +156,39 @@ def test_what_the_steps_leave_out_is_told_by_its_sum(live):
     assert (
         f", … (4 others, {percent(float(shares[8:].mean()))} on average) → {percent(float(shares.mean()))}" in steps[-1]
     )
+
+
+def test_what_is_printed_of_products_adds_up(script):
+    torch.manual_seed(1)
+    rows = (torch.randn(2000, 4).double() * 10.0 ** torch.randint(-6, 5, (2000, 1)).double()).tolist()
+    sums = [[row, sum(row)] for row in [*rows, [5.612, -3.339, 2.75, -1.989], [0.0, 0.0], [1e-9, -1e-9]]]
+    found = script(joined("sums.js"), "x.map(([terms, sum]) => sumTexts(terms, sum))", sums)
+    for (terms, total), texts in zip(sums, found, strict=True):
+        assert sum(map(written, texts["terms"])) == written(texts["sum"]), (terms, texts)
+        place = last_place(texts["sum"], *texts["terms"]) or Decimal("1e-6")
+        for text, number in zip((texts["sum"], *texts["terms"]), (total, *terms), strict=True):
+            assert abs(written(text) - Decimal(number)) <= (Decimal("2.5") if number == terms[-1] else 1) * place
+    assert found[2000] == {"terms": ["5.6120", "−3.3390", "2.7500", "−1.9890"], "sum": "3.0340"}
+    # Beyond a million each number has four digits of its own, and what is no number is written as such.
+    large, none = script(joined("sums.js"), "[sumTexts([2e6, 1.5], 2000001.5), sumTexts([Infinity, 1], Infinity)]")
+    assert large == {"terms": ["2e+06", "1.5"], "sum": "2e+06"}
+    assert none["sum"] == "Infinity"
+
+
+def products_of(page):
+    (found,) = [each for each in page.evaluate(STEP) if each.startswith("q · k")]
+    return found.removeprefix("q · k ")
+
+
+def test_factors_are_written_where_they_give_the_sum_and_products_elsewhere(live):
+    def page_of(query, key):
+        query, key = (torch.tensor(each).double()[None, None, None] for each in (query, key))
+        parts = Dot(), "softmax", None, None, 0.0, torch.arange(0), key[:, :, :, :0]
+        layer = LayerRecord("layer 1", (SeenLayer("", "a call", query, key, key, *parts),))
+        return live(document(record_of_calls(layer)))
+
+    assert products_of(page_of([2.0, -1.0], [1.5, 4.0])) == "(−1) × 4 + 2 × 1.5 = −1"
+    # 1.111 × 1.111 twice is 2.469, and no 2.468.
+    assert products_of(page_of([1.11088, 1.11088], [1.11088, 1.11088])) == "1.2341 + 1.2340 = 2.4681"
+    text = products_of(page_of([2.465, 2.5, 1.25, 1.0, 1.0], [2.465, -1.335, 2.2, -1.0, -0.989]))
+    assert text == "6.0762 + (−3.3375) + 2.7500 + … (2 other products, together −1.9890) = 3.4997"

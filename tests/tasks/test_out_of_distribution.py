@@ -12,7 +12,7 @@ from regard.datasets import read
 from regard.errors import OutOfDistribution
 from regard.inputs import split_words
 from regard.tasks.judging.out_of_distribution import Statistic, Threshold, saved_thresholds, thresholds_of
-from regard.tasks.sources import Texts, Words
+from regard.tasks.sources import Molecules, Texts, Words
 
 GERMAN = [
     "Ich sehe eine große Säge im Wald.",
@@ -181,3 +181,16 @@ def test_the_file_or_the_text_is_named(tmp_path):
         load("written-digit").predict([tmp_path / "one.png"])
     with pytest.warns(OutOfDistribution, match=r"^'Ich sehe eine .*\.\.\.' is unlike what english-pos"):
         load("english-pos").predict(["Ich sehe eine große Säge im dunklen Wald hinter dem Haus ."])
+
+
+def test_a_salt_is_told_where_no_molecule_of_dev_has_several_parts():
+    model = load("solubility")
+    for salt, parts in (("[Na+].[Cl-]", 2), ("CC(=O)[O-].CC(=O)[O-].[Ca+2]", 3)):
+        with pytest.warns(OutOfDistribution, match=f"it has {parts} unconnected parts, as salts and mixtures have"):
+            model.predict([salt])
+    # A ring that is closed across the dot is one molecule.
+    assert told(model, ["CCO", "c1ccccc1", "C1.C1", "[Na]"]) == [False] * 4
+    pytest.importorskip("rdkit")
+    usual = saved_thresholds(thresholds_of([Molecules().ood_statistics(None, each) for each in ["CCO", "C.C", "CO"]]))
+    # Where salts are usual they aren't told.
+    assert not usual["unconnected parts"].exceeded(Molecules().ood_statistics(None, "[Na+].[Cl-]")[0])

@@ -331,15 +331,17 @@ def _compare(sides: tuple[_Side, _Side], options: SeeOptions, page_file: "HtmlPa
 
 def _titles_of(sides: tuple[_Side, _Side], records: tuple["Record", "Record"]) -> tuple[str, str]:
     """The names of both: the files of records, else models if they differ, and inputs if they differ."""
+    from regard.cli.answering.path_titles import path_titles
     from regard.page.visible import clip
 
     models = [
         side.model if is_record(side.model) else record.model for side, record in zip(sides, records, strict=True)
     ]
     if without := ", ".join(f"{layer}.{head}" for layer, head in sides[1].without):
-        models[1] = f"{models[0]} without {without}"
+        models[1] = f"{path_titles(models[0], '')[0]} without {without}"
     if models[0] == models[1] and sides[0].model != sides[1].model:
         models = [side.model for side in sides]
+    models = [*path_titles(*models)]
     other = models[0] != models[1], sides[0].source != sides[1].source
     found = []
     for model, side in zip(models, sides, strict=True):

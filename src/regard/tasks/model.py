@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.measure import Measure
 from regard.tasks.judging.out_of_distribution import Difference, Threshold, saved_thresholds
 from regard.tasks.judging.whole_sets import SourceTally
+from regard.tasks.judging.writing_systems import ForeignLetters, count_letters, foreign_letters
 from regard.tasks.network import source_network
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
@@ -152,6 +154,20 @@ class Model(Generic[_Given]):
         script = detect_script("".join(source))
         return None if script == self.script else script
 
+    @cached_property
+    def _known_letters(self) -> Counter[str]:
+        return count_letters(self.recipe.input.known_text(self.encoder))
+
+    def foreign_letters(self, source: Any) -> ForeignLetters | None:
+        """In which letters a text is, if its writing system isn't that of the training data; else None."""
+        kind = self.recipe.input
+        if not kind.is_text:
+            return None
+        unknown = [each for each in kind.ood_statistics(self.encoder, source) if each.name == "unknown words"]
+        share = unknown[0].amount / unknown[0].size if unknown else None
+        text = source if isinstance(source, str) else " ".join(source)
+        return foreign_letters(text, self._known_letters, share)
+
     def read(self, source: Any, longest: int | None = None, *, warn: bool = True) -> Any:
         """Read a source. The length of the result is the number of its items.
 
@@ -167,9 +183,9 @@ class Model(Generic[_Given]):
         Warns:
             LongerThanTrained: it has more items than any source in training, and the model decides on the length of its
                 prediction. Such models seldom generalise to longer sources.
-            OutOfDistribution: it is Chinese in another script than the training data; or an out-of-distribution
-                statistic (unknown words, many pieces, low contrast) is higher than for all but one in 200 sources of
-                dev.
+            OutOfDistribution: it is in letters, or in a Chinese script, that the training data hardly has; or an
+                out-of-distribution statistic (unknown words, many pieces, low contrast) is higher than for all but one
+                in 200 sources of dev.
         """
         kind = self.recipe.input
         item = kind.item(self.encoder, source)
@@ -205,6 +221,12 @@ class Model(Generic[_Given]):
                 f"{_shown(source)} is in {script} characters, but {self.name} was trained on {self.script} ones, and "
                 f"is wrong more often on others. Convert it by --script {self.script}; from Python: "
                 f"regard.inputs.convert_script(text, {self.script!r})."
+            )
+            return
+        if (foreign := self.foreign_letters(source)) is not None:
+            yield OutOfDistribution(
+                f"{_shown(source)} is in {foreign.found}, but {self.name} was trained on texts in {foreign.known}. The "
+                "answer may be wrong."
             )
             return
         for each in kind.ood_statistics(self.encoder, source) if self.ood_thresholds and len(item) else ():

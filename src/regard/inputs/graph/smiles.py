@@ -5,7 +5,7 @@ from typing import Any
 from regard.errors import ArgumentError
 from regard.extras import require
 
-__all__ = ["read_smiles"]
+__all__ = ["molecule_parts", "read_smiles"]
 
 
 def read_smiles(smiles: str) -> Any:
@@ -43,6 +43,19 @@ def read_smiles(smiles: str) -> Any:
     if any(atom.GetAtomicNum() == 1 and atom.GetIsotope() for atom in read.GetAtoms()):
         return _without_isotopes(chemistry, read)
     return read
+
+
+def molecule_parts(smiles: str) -> int:
+    """How many molecules or ions that no bond connects a SMILES holds: a salt has two or more.
+
+    Raises:
+        ArgumentError, MissingExtraError: as in `read_smiles`.
+
+    Example:
+        >>> [molecule_parts(smiles) for smiles in ("CCO", "[Na+].[Cl-]", "C1.C1")]
+        [1, 2, 1]
+    """
+    return len(require("rdkit.Chem", extra="molecule").GetMolFrags(read_smiles(smiles)))
 
 
 def _without_isotopes(chemistry: Any, read: Any) -> Any:

@@ -97,9 +97,10 @@ class Outcomes:
         """The number of the place to show: `chosen`, or the one whose prediction changes most if an item is hidden."""
         if self.chosen is not None or not self.hidden:
             return self.chosen or 0
-        return max(range(len(self.places)), key=self._largest)
+        return max(range(len(self.places)), key=self.largest_change)
 
-    def _largest(self, place: int) -> float:
+    def largest_change(self, place: int) -> float:
+        """How much the prediction for a place, by its number, changes at most if another item is hidden."""
         # What is generated has places of its own, which aren't those of the items.
         own = None if self.form == "generated" else self.places[place].query
         return max((abs(row[place].change) for item, row in enumerate(self.hidden) if item != own), default=0.0)

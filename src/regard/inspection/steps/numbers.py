@@ -1,14 +1,17 @@
 """Numbers of steps as text: four significant digits, vectors in brackets, formulas with their numbers put in."""
 
 import math
+from decimal import Context, Decimal, localcontext
 
 from torch import Tensor
 
 from regard.inspection.steps.quantity import Quantity, Step
 
-__all__ = ["number", "vector", "worked"]
+__all__ = ["adds_up", "number", "vector", "worked"]
 
 _MOST = 6  # of a longer vector or sum, the first ones and the last are shown
+_MOST_TERMS = 24  # of more terms not all are written anywhere
+_DIGITS = 700  # enough for the sum of any two numbers in float64
 
 
 def number(value: float) -> str:
@@ -62,6 +65,41 @@ def worked(step: Step, column: int) -> str:
     if step.reduces == "max":
         return f"max({', '.join(terms)}) = {result}"
     return f"{' + '.join(f'({term})' if term.startswith('-') else term for term in terms)} = {result}"
+
+
+def adds_up(step: Step, column: int) -> bool:
+    """Whether the terms of a sum, as they are written, give its result as it is written.
+
+    It is true of other steps, and of a sum of more than 24 terms, of which not all are written.
+
+    Args:
+        step: the step.
+        column: the key of a step that has a number for each.
+
+    Example:
+        >>> import torch
+        >>> products = Quantity("p_jf", torch.tensor([[1.23446, 1.23446], [1.5, 2.0]]), ("key", "feature"))
+        >>> summed = Step("s_j", products.values.sum(1), ("key",), "sum", "{p}", {"p": products}, "sum")
+        >>> worked(summed, 0), adds_up(summed, 0), adds_up(summed, 1)
+        ('1.234 + 1.234 = 2.469', False, True)
+    """
+    if step.reduces != "sum":
+        return True
+    (operand,) = step.operands.values()
+    terms = operand.values if step.reduced == "key" else _at(operand, column)
+    # A vector is a sum for each of its numbers.
+    if not 0 < len(terms) <= _MOST_TERMS:
+        return True
+    columns = terms.reshape(len(terms), -1).T.tolist()
+    return all(map(_is_sum, columns, _at(step, column).reshape(-1).tolist()))
+
+
+def _is_sum(terms: list[float], result: float) -> bool:
+    if not all(map(math.isfinite, (*terms, result))):
+        return True
+    with localcontext(Context(prec=_DIGITS)):
+        written = Decimal(number(result))
+        return sum((Decimal(number(term)) for term in terms), Decimal(0)).quantize(written) == written
 
 
 def _at(quantity: Quantity, column: int) -> Tensor:

@@ -74,6 +74,11 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "Layer {layer} of the record, head {head} of {heads}, item {item} of the batch.",
         "记录中的第 {layer} 层，{heads} 个头中的第 {head} 个，批次中的第 {item} 项。",
     ),
+    "last digits": (
+        "All digits are computed with, and four are written: a sum may differ in its last digit from that of the "
+        "numbers written.",
+        "计算时用全部数位，只写出四位：和的末位可能与所写各数之和不同。",
+    ),
     "nothing": (
         "The mask hides every key from {query}: its output is zeros.",
         "掩码遮住了 {query} 的所有 key，所以输出为零。",
@@ -85,6 +90,11 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "The note rounds its weights to the nearest half before it multiplies by the values. Its output therefore "
         "differs by up to {gap}.",
         "笔记先把权重舍入到 0.5 的倍数，再乘 value，所以输出最多相差 {gap}。",
+    ),
+    "not the note": (
+        "The note's numbers are those of its own example. The numbers here are of what was chosen or changed on this "
+        "page.",
+        "笔记的数字属于它的例题；此处的数字按本页所选、所改的算出。",
     ),
     "equal": ("The numbers are those of the note.", "数字与笔记一致。"),
     "with and without": ("With and without sqrt(d)", "除与不除以 √d"),

@@ -9,7 +9,7 @@ from regard.attention.weights import Hard, Softmax
 from regard.inspection.record.numbered import numbered
 from regard.inspection.steps.examples import WorkedExample
 from regard.inspection.steps.matrices import Matrices
-from regard.inspection.steps.numbers import number, vector, worked
+from regard.inspection.steps.numbers import adds_up, number, vector, worked
 from regard.inspection.steps.phrases import phrase
 from regard.inspection.steps.steps import Steps, steps
 from regard.page import Block, Heading, Page, Prose, Table
@@ -78,6 +78,8 @@ def steps_page(
     table += [(say(each.name), "", each.formula, vector(each.values)) for each in walk.steps if each.axes == ("value",)]
     blocks.append(Heading(say("outputs", query=query)))
     blocks.append(Table(tuple(map(say, ("key", "weight", "value", "weight x value"))), tuple(table)))
+    if not all(adds_up(each, walk.column) for each in walk.steps):
+        blocks.append(Prose(say("last digits")))
     return Page(title, tuple(blocks))
 
 

@@ -9,9 +9,10 @@ from regard.errors import ArgumentError
 from regard.inspection.explain.alignment import Alignment, Pair, align
 from regard.inspection.explain.head_differences import head_differences
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
-from regard.inspection.record.default_place import default_place
+from regard.inspection.record.default_place import default_place, most_different_place
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
+from regard.inspection.record.without import is_of_one_model, without_heads
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted, rounded
@@ -111,6 +112,11 @@ class RecordDifference(NamedTuple):
     has_partner: bool = True
     equal: tuple[float, float] = (0.0, 0.0)
 
+    @property
+    def is_of_one_model(self) -> bool:
+        """Whether both records are of one model, by its name, so that a head of both is the same one."""
+        return is_of_one_model(*self.records)
+
 
 def comparison_of(
     first: Record,
@@ -137,7 +143,7 @@ def comparison_of(
     records = _with_outcomes(first), _with_outcomes(second)
     outcomes = _outcomes(records[0]), _outcomes(records[1])
     alignment = align(*records)
-    one = _most_different(records[0], outcomes, alignment.places) if query is None else query - 1
+    one = most_different_place(records[0], outcomes, alignment.places) if query is None else query - 1
     own = story_of(records[0], layer=layer, head=head, query=one + 1)
     other = _partner(alignment.places, one)
     has_partner = other is not None
@@ -183,22 +189,6 @@ def names_of(first: Sequence[str], second: Sequence[str], pairs: Sequence[Pair])
 def joined(names: Compared) -> str:
     """The texts of a pair as one name, such as "saw / film"."""
     return " / ".join(dict.fromkeys(filter(None, names)))
-
-
-def _most_different(first: Record, outcomes: tuple[Outcomes, Outcomes], places: Sequence[Pair]) -> int:
-    """The prediction of the first record that is another one in the second, or whose probability differs most."""
-    default, chosen = default_place(first, outcomes[0]), outcomes[0].chosen
-    paired = {one: other for one, other in places if one is not None and other is not None}
-    if not paired or (chosen is not None and chosen in paired):
-        return default
-
-    def gap(one: int) -> tuple[bool, float]:
-        a, b = outcomes[0].places[one], outcomes[1].places[paired[one]]
-        scores = a.score or 0.0, b.score or 0.0
-        return (True, sum(scores)) if a.label != b.label else (False, abs(scores[0] - scores[1]))
-
-    most = max(paired, key=gap)
-    return default if default in paired and gap(most) <= (False, _NOTICED) else most
 
 
 def _with_outcomes(record: Record) -> Record:
@@ -315,6 +305,9 @@ def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place
             say("wholeInput", language) if each == "the whole" else quoted(each, language) for each in names
         )
         return say("eachGivesOwn", language, one=one, other=other, first=first, second=second)
+    if heads := "" if generated else without_heads(*records, language):
+        message = "changedWithout" if about else "changedWithoutWhole"
+        return say(message, language, about=about, heads=heads, one=one, other=other)
     return say("eachWrote" if generated else "eachGives", language, about=about, one=one, other=other)
 
 

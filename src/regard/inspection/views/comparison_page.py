@@ -16,7 +16,7 @@ from regard.inspection.views.comparison import (
     names_of,
 )
 from regard.inspection.views.item_labels import items_around
-from regard.inspection.views.outcome_text import change_text, or_zero, rounded, said
+from regard.inspection.views.outcome_text import change_text, is_unchanged, or_zero, rounded, said
 from regard.inspection.views.patched import Patched
 from regard.inspection.views.story import MOST_ROWS, about_others, largest_in_turn, warnings_of
 from regard.page import Block, Items, Page, Prose, Table
@@ -156,7 +156,9 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     items = [each for each in found.items if each.weights != (None, None)]
     effects = any(outcome is not None for each in items for outcome in each.hidden)
     weights, changes = [*map(_size, items)], [*map(_change, items)] if effects else []
-    rows = largest_in_turn(weights, changes, top, kinds[0])
+    # What is written as unchanged has no row for its effect.
+    noticed = [_noticed(each, kinds, places, errors) for each in items] if effects else []
+    rows = largest_in_turn(weights, noticed, top, kinds[0])
     # What two models attended to for answers to different questions has no difference.
     gap = ["B - A"] if found.has_partner else []
     columns = [found.records[0].noun, "attended in A", "in B", *gap, *(["mattered in A", "in B"] if effects else [])]
@@ -197,9 +199,24 @@ def _change(item: ItemDifference) -> float:
     return max([abs(or_zero(each.change)) for each in item.hidden if each is not None], default=0.0)
 
 
+def _noticed(
+    item: ItemDifference, kinds: Sequence[Kind], places: Sequence[Place | None], errors: Sequence[float | None]
+) -> float:
+    sizes = [
+        0.0
+        if is_unchanged(rounded(outcome, error), kind, rounded(place, error), error)
+        else abs(or_zero(outcome.change))
+        for outcome, kind, place, error in zip(item.hidden, kinds, places, errors, strict=True)
+        if outcome is not None and place is not None
+    ]
+    return max(sizes, default=0.0)
+
+
 def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
     known = [each for each in found.heads if math.isfinite(each.difference)]
-    ranked = sorted(known, key=lambda each: -each.difference) if known else [*found.heads]
+    # Of two models which heads have the same number is chance, and which of them differ most tells nothing.
+    is_ranked = bool(known) and found.is_of_one_model
+    ranked = sorted(known, key=lambda each: -each.difference) if is_ranked else known or [*found.heads]
     if not ranked:
         return
     rows = [
@@ -212,8 +229,10 @@ def _head_table(found: RecordDifference, top: int) -> Iterator[Block]:
     ]
     columns = ("head", "pattern in A", "in B", *(["weight that is on other items"] if known else []))
     yield Table(columns, tuple(rows), ("left", "left", "left", "right")[: len(columns)])
-    if len(rows) < len(ranked):
-        yield Prose(say("otherHeadsOfBoth", count=len(ranked) - len(rows)) if known else "")
+    if is_ranked and len(rows) < len(ranked):
+        yield Prose(say("otherHeadsOfBoth", count=len(ranked) - len(rows)))
+    if not found.is_of_one_model:
+        yield Prose(say("headsApart"))
 
 
 def _numbers(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -86,6 +86,9 @@ def kept_weights(
             each.kept["allowed"] = allowed_keys(each.record, None)
         mask = pairs_of_page(each.record, each.mask)
         each.kept["mask"] = {name: arrays.add(value) for name, value in mask.items()}
+        if each.mask is None and not mask and any(call.mask is not None for call in each.record.calls):
+            # A page then can't tell which weights of 0 are those of masked items.
+            each.kept["mask_unknown"] = True
     # The first block has what the page shows first.
     for each in sorted(layers, key=lambda each: each is not layers[shown]):
         if max(each.record.shape) > _OVERVIEW_FROM:

@@ -41,6 +41,8 @@ MOST_ROWS = 12
 
 # Of many items, those of which neither the weight nor the effect is as much as this have no row, but these many.
 _NOTEWORTHY, _LEAST_ROWS = 0.01, 3
+# Of more items than that equal weights are below 5 %, and a weight is told if it is so many times as large.
+_FEW, _OF_EQUAL = 20, 1.5
 
 
 def story(
@@ -144,7 +146,12 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
     by_effect = [abs(or_zero(outcome.change)) for outcome in told.hidden]
     kind, error = ("vectors", None) if record.outcomes is None else (record.outcomes.kind, record.outcomes.error)
     told = told.rounded(error)
-    rows = largest_in_turn(by_weight, by_effect, top, kind)
+    # What is written as unchanged has no row for its effect.
+    noticed = [
+        0.0 if is_unchanged(outcome, kind, told.place, error) else size
+        for outcome, size in zip(told.hidden, by_effect, strict=True)
+    ]
+    rows = largest_in_turn(by_weight, noticed, top, kind)
     found = []
     for item in rows:
         if not told.hidden:
@@ -206,20 +213,22 @@ def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int
 
     Args:
         weights, effects: the size of each item's weight, and of its effect; no effects if they weren't measured.
-        top: the most items that have rows. If there are more, those with next to no weight and effect have none.
+        top: the most items that have rows. If there are more, those with next to no weight and effect have none, and of
+            more than 20 those without effect and with no more than about an equal weight.
         kind: what the effects are changes of. Changes of numbers are measured by the largest of them.
     """
     rows = range(len(weights))
     if len(rows) <= top:
         return [*rows]
     least = _NOTEWORTHY * (max(effects, default=0.0) if kind == "numbers" else 1.0)
-    columns = [(weights, _NOTEWORTHY), *([(effects, least)] if effects else [])]
+    enough = _NOTEWORTHY if len(rows) <= _FEW else max(_NOTEWORTHY, _OF_EQUAL * sum(weights) / len(rows))
+    columns = [(weights, enough), *([(effects, least)] if effects else [])]
     orders = [sorted(rows, key=lambda row, sizes=sizes: -sizes[row]) for sizes, _ in columns]
     found: set[int] = set()
     for place in rows:
-        for order, (sizes, enough) in zip(orders, columns, strict=True):
+        for order, (sizes, noteworthy) in zip(orders, columns, strict=True):
             row = order[place]
-            if len(found) < top and (sizes[row] >= enough or len(found) < _LEAST_ROWS):
+            if len(found) < top and (sizes[row] >= noteworthy > 0 or len(found) < _LEAST_ROWS):
                 found.add(row)
     return sorted(found)
 

@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { comparedView } from "./compared.js";
 import { headsOfBoth } from "./difference_heads.js";
 import { clipped, h, token } from "./dom.js";
-import { differenceSentence, nameOfHead } from "./facts.js";
+import { differenceSentence, modelNameOf, nameOfHead, overAll } from "./facts.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
@@ -25,7 +25,7 @@ export function bothOf(all) {
   return {
     changed: pairs.changed, normal: pairs.normal, viewOf: pairs.viewOf, step: pairs.step, stepKey: pairs.stepKey,
     sentence: (view, most) => differenceSentence(view, pairs, most),
-    heading: (_, words) => [words.both], headsNote: (_, words) => words.bothHeadsNote, stepsNote: () => "",
+    heading: (_, words) => [words.both], headsNote: (_, words) => (pairs.ofOneModel ? words.bothHeadsNote : words.bothHeadsApart), stepsNote: () => "",
     // Each side has its own.
     told: () => all.records, warnings: () => [], notes: (view) => notesOf(view, pairs), choosesRecord: false,
     /** Everything that can be found, with the record that it is of. */
@@ -110,7 +110,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       const { name, nothing, warned, title, walk, show, step, mapTitle, mapBox, noMap } = sides[side], letter = "AB"[side], hasLayer = each.absent !== "layer";
       const why = !hasLayer ? words.noLayer({ side: letter }) : words.noPartner({ noun: nounOf(each.data.noun, state.lang), side: letter });
       name.replaceChildren(sideMark(side), " ", h("strong", {}, token(clipped(each.data.title, 120))),
-        ...[each.data.model === each.data.title ? "" : each.data.model, ...(hasLayer ? nameOfHead(each, words) : [])]
+        ...[isNamedBy(each.data.title, each.data) ? "" : each.data.model, ...(hasLayer ? [...nameOfHead(each, words), overAll(each, words)] : [])]
           .filter(Boolean).map((text) => ` · ${text}`));
       name.parentElement.setAttribute("aria-label", `${letter}: ${each.data.title}`);
       const removed = hasLayer && isRemoved(each.data, each.number, each.head) ? words.removedWeights({ side: letter }) : "";
@@ -136,6 +136,11 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
     patched?.show(view);
     difference({ ...both[0], both, state });
   }];
+}
+
+// Whether a title names the model, and what it is without, so that these needn't be said again.
+function isNamedBy(title, data) {
+  return title === data.model || Boolean(data.without.length) && title.startsWith(modelNameOf(data));
 }
 
 /** What can't be compared, and why, in sentences. */

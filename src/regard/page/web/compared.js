@@ -15,6 +15,8 @@ const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
 // Of many items, those of which neither is as much as this have no row.
 const NOTEWORTHY = 0.01;
+// Of more items than that equal weights are below 5 %, and a weight is told if it is so many times as large.
+const FEW_ITEMS = 20, OF_EQUAL = 1.5;
 // Words of more letters than that may be broken.
 const MOST_UNBROKEN = 20;
 // Of more letters there is no room beside bars that are said to be noise.
@@ -34,6 +36,8 @@ export function comparedView(root, choose, pairs = null) {
     const weights = (row) => at(row, (each, i) => each.weights[i]);
     const hidden = (row) => at(row, (each, i) => each.hidden[i] ?? null);
     const sizesOf = (row) => highestOf(hidden(row).filter(Boolean).map(changeSize), 0);
+    // What is written as unchanged has no row for its effect.
+    const noticedOf = (row) => highestOf(at(row, (each, i) => each.hidden[i] && Math.abs(lengthOfChange(each.hidden[i], each))).filter(Boolean), 0);
     const there = [...list.keys()].filter((row) => weights(row).some((each) => each !== null));
     if (!there.length) {
       root.replaceChildren(h("p", {}, missingText(both.find((each) => !each.absent) ?? view)));
@@ -41,7 +45,7 @@ export function comparedView(root, choose, pairs = null) {
     }
     const measured = both.some((each) => each.hidden.length), third = measured && both.some(({ kind }) => kind !== "vectors");
     const kept = chosen(there.map((row) => highestOf(weights(row), 0)),
-      measured ? there.map((row) => ({ change: sizesOf(row) })) : [], first.kind);
+      measured ? there.map((row) => ({ change: noticedOf(row) })) : [], first.kind);
     const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
     const rows = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
     const high = Math.max(...both.map((each, side) => fullBar(highestOf(rows.map((row) => weights(row)[side]), 0), each.weights?.length ?? Infinity)));
@@ -221,12 +225,14 @@ function chosen(weights, hidden, kind) {
   const byWeight = [...all].sort((a, b) => orZero(weights[b]) - orZero(weights[a]));
   const byChange = hidden.length ? [...all].sort((a, b) => sizeOf(hidden, b) - sizeOf(hidden, a)) : byWeight;
   const least = kind === "numbers" ? NOTEWORTHY * sizeOf(hidden, byChange[0]) : NOTEWORTHY;
+  const sum = weights.reduce((all, each) => all + orZero(each), 0);
+  const enough = all.length <= FEW_ITEMS ? NOTEWORTHY : Math.max(NOTEWORTHY, OF_EQUAL * sum / all.length);
   const found = new Set();
   const add = (i, size, from) => {
-    if (found.size < MOST_ROWS && (size >= from || found.size < LEAST_ROWS)) found.add(i);
+    if (found.size < MOST_ROWS && (from > 0 && size >= from || found.size < LEAST_ROWS)) found.add(i);
   };
   for (let i = 0; i < all.length && found.size < MOST_ROWS; i++) {
-    add(byWeight[i], orZero(weights[byWeight[i]]), NOTEWORTHY);
+    add(byWeight[i], orZero(weights[byWeight[i]]), enough);
     add(byChange[i], sizeOf(hidden, byChange[i]), least);
   }
   return [...found].sort((a, b) => a - b);

@@ -8,10 +8,11 @@ import { patternOf, wordsOf } from "./words.js";
 const MOST_NAMED = 3;
 
 /** The form of the heads, as `headsView` takes it. */
-export function headsOfBoth({ against: { heads: gaps } }) {
-  const ranked = gaps.flatMap((heads, layer) => heads.map((gap, head) => ({ layer, head, gap })))
+export function headsOfBoth({ against: { heads: gaps }, ofOneModel }) {
+  // Of two models which heads have the same number is chance, and which of them differ most tells nothing.
+  const ranked = !ofOneModel ? [] : gaps.flatMap((heads, layer) => heads.map((gap, head) => ({ layer, head, gap })))
     .filter(({ gap }) => gap > 0).sort((a, b) => b.gap - a.gap).slice(0, MOST_NAMED);
-  const largest = ranked.length ? Math.max(ranked[0].gap, 1e-9) : 1;
+  const largest = Math.max(1e-9, ...gaps.flat());
   return (root, line, choose) => {
     const named = h("p", { class: "named" }), list = h("div", { class: "rows-of-heads" }), key = h("p", { class: "heads-key" });
     root.append(named, list, line, key);

@@ -9,6 +9,8 @@ import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
 // A change of the probability, or a difference, below this is called none: it may not change the percentage.
 const NOTICED = 0.01;
+// Of more heads that were removed the first ones are named.
+const MOST_REMOVED = 4;
 // Weights that are written as these are next to nothing.
 const NOTHING = ["0%", "<1%"];
 
@@ -22,6 +24,13 @@ export function nameOfHead({ usesPooling, number, data, layer, head }, words) {
   return [usesPooling ? words.pooling : words.layerOf({ layer: number + 1, count: data.layers.length }),
     layer.heads === 1 ? "" : head === null ? words.average({ count: layer.heads }) : words.headOf({ head: head + 1, count: layer.heads })
       + (isRemoved(data, number, head) ? words.wasRemoved : "")];
+}
+
+/** Over what an average of rows is; "" where the weights are those of one row. */
+export function overAll({ data: { queries, items, noun }, state: { lang }, pooled, usesPooling }, words) {
+  if (!pooled || usesPooling) return "";
+  const { length: count } = queries || items, name = nounOf(noun, lang, count > 1);
+  return count === 2 ? words.overBoth({ noun: name }) : words.overAll({ count, noun: name });
 }
 
 /** The name of what is predicted for. */
@@ -206,5 +215,25 @@ function answersOf(both, lang, most) {
     const [first, second] = names.map((each) => (each === "the whole" ? words.wholeInput : quoted(each)));
     return messageParts(lang, "eachGivesOwn", { one, other, first, second });
   }
+  const heads = generated ? "" : withoutHeads(both, words);
+  if (heads) return messageParts(lang, about ? "changedWithout" : "changedWithoutWhole", { about, heads, one, other });
   return messageParts(lang, generated ? "eachWrote" : "eachGives", { about, one, other });
+}
+
+/** Whether two records are of one model, by its name, after which changes of it stand behind a comma. */
+export function areOfOneModel(first, second) {
+  return modelNameOf(first) === modelNameOf(second);
+}
+
+/** The name of the model of a record, without the changes. */
+export function modelNameOf({ model }) {
+  return model.split(", ")[0];
+}
+
+// The heads that only the second of two records of one model is without, as the sentence names them; "": none.
+function withoutHeads(both, words) {
+  const [first, second] = both.map(({ data }) => data);
+  if (!second.without.length || first.without.length || !areOfOneModel(first, second)) return "";
+  const names = second.without.map(([layer, head]) => `${layer + 1}.${head + 1}`);
+  return words.removedHeads({ count: names.length, heads: [...names.slice(0, MOST_REMOVED), ...(names.length > MOST_REMOVED ? ["..."] : [])].join(", ") });
 }

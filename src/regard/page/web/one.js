@@ -1,7 +1,7 @@
 // The parts of the page of one record, or of several, of which one is shown at a time.
 import { attributedAt, attributedPart } from "./attributed.js";
 import { comparedView } from "./compared.js";
-import { nameOfHead, sentenceOf } from "./facts.js";
+import { nameOfHead, overAll, sentenceOf } from "./facts.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
@@ -9,13 +9,6 @@ import { weightCells } from "./map_weights.js";
 import { changed } from "./state.js";
 import { stepsFocus, stepsView } from "./steps.js";
 import { placesOf, viewOf } from "./view.js";
-import { nounOf } from "./words.js";
-
-// Over what an average of rows is.
-function overAll({ data: { queries, items, noun }, state: { lang } }, words) {
-  const { length: count } = queries || items, name = nounOf(noun, lang, count > 1);
-  return count === 2 ? words.overBoth({ noun: name }) : words.overAll({ count, noun: name });
-}
 
 /** What the page of records does, each shown by itself. */
 export function oneOf(all) {
@@ -26,8 +19,7 @@ export function oneOf(all) {
     step: (state, by) => ({ place: stepped(state.place, by, placesOf(dataOf(state))), key: null }),
     stepKey: (state, key, by) => ({ key: stepped(key, by, dataOf(state).items.length) }),
     sentence: sentenceOf,
-    heading: (view, words) => [view.data.model, ...nameOfHead(view, words),
-      view.pooled && !view.usesPooling ? overAll(view, words) : ""],
+    heading: (view, words) => [view.data.model, ...nameOfHead(view, words), overAll(view, words)],
     headsNote: (view, words) => (view.removed.length ? words.headsNote : ""),
     stepsNote: stepsFocus,
     told: (view) => [view.data], warnings: ({ data }) => data.warnings, notes: () => [], choosesRecord: records.length > 1,

@@ -1,6 +1,7 @@
 // Which item, query and prediction of one record is which of the other; and one state for both.
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
+import { areOfOneModel } from "./facts.js";
 import { highOfMap } from "./map_scale.js";
 import { within } from "./state.js";
 import { fullColour } from "./uniform.js";
@@ -60,8 +61,11 @@ export function pairsOf({ records, against }) {
     return all ? within(moved(state, 0), records) : state;
   }
 
+  // Whether both are of one model, by its name, so that a head of both is the same one.
+  const ofOneModel = areOfOneModel(...records);
+
   return {
-    pairs, apart, unpaired, indexOf, partner, normal, against,
+    pairs, apart, unpaired, ofOneModel, indexOf, partner, normal, against,
     /** The texts of a pair: of each record, numbered; the same text has one name. Of each `most` characters are written. */
     namesOf(pair, kind = "items", most = MOST_SHOWN) {
       const known = [0, 1].filter((side) => pair[side] !== null).map((side) => namesIn(kind, records[side], pair[side]));

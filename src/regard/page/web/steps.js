@@ -3,8 +3,8 @@ import { MOST_SHOWN } from "./answers.js";
 import { clipped, h } from "./dom.js";
 import { nameOfPlace } from "./facts.js";
 import { missingText } from "./left_out.js";
-import { brief, percent, short, withMinus } from "./numbers.js";
-import { bracketed, scoreTexts } from "./sums.js";
+import { percent, short, withMinus } from "./numbers.js";
+import { bracketed, scoreTexts, sumTexts } from "./sums.js";
 import { biasOf, headVectors, headsOf, isAllowed, isComing, keysBetween, known, logSumOf, product, weightAt } from "./weights.js";
 import { isMasked, largest, weightText } from "./view.js";
 import { wordsOf } from "./words.js";
@@ -47,15 +47,13 @@ export function stepsView(root, title) {
     // Those first that make most of the sum.
     const terms = Array.from({ length: part.size }, (_, i) => [part.query[query * part.size + i], part.key[key * part.size + i], i])
       .sort(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
-    // Of factors of which most are left out, two digits do.
-    const factor = (value) => bracketed(withMinus(terms.length > FEW ? brief(value) : short(value)));
+    const { text: products, sum: productsSum } = productTexts(terms, sum, words);
     if (every) rows.push(step(words.headOf({ head: head + 1, count: layer.heads }), isOfBoth ? words.largestOfBoth : words.largestHead));
-    rows.push(step(words.product, [...terms.slice(0, FEW).map(([a, b], i) => `${i ? " + " : ""}${factor(a)} × ${factor(b)}`),
-      terms.length > FEW ? ` + … (${words.otherProducts(restOfTerms(terms))}) = ` : " = "].join(""), minused(sum), (said) => h("details", { open, ontoggle: ({ target }) => {
+    rows.push(step(words.product, `${products} = `, productsSum, (said) => h("details", { open, ontoggle: ({ target }) => {
         open = target.open;
       } }, h("summary", { "data-id": "terms" }, said), tableOf(terms))));
     rows.push(Math.abs(part.scale - part.size ** -0.5) < 1e-9
-      ? step(words.root({ size: part.size }), "", texts.scaled) : step(words.scale, `${minused(part.scale)} × ${bracketed(minused(sum))} = `, texts.scaled));
+      ? step(words.root({ size: part.size }), "", texts.scaled) : step(words.scale, `${minused(part.scale)} × ${bracketed(productsSum)} = `, texts.scaled));
     if (part.bias.distance || part.bias.near || part.bias.pair) {
       const distance = key - (query + part.keys - part.queries);
       rows.push(step(distance ? words[distance < 0 ? "positionBefore" : "positionAfter"]({ distance: Math.abs(distance) }) : words.positionItself, `${texts.scaled} + ${bracketed(texts.bias)} = `, texts.score));
@@ -127,10 +125,16 @@ function someOf(shares, words) {
   return `${told.join(", ")} → `;
 }
 
-// How many products aren't written, and what they sum to.
-function restOfTerms(terms) {
-  const others = terms.slice(FEW);
-  return { count: others.length, sum: minused(others.reduce((sum, [a, b]) => sum + a * b, 0)) };
+// The sum of the products and its text: the factors where their printed numbers give the sum, else the first products.
+function productTexts(terms, sum, words) {
+  const factors = terms.map((pair) => pair.slice(0, 2).map((each) => withMinus(short(each))));
+  const isExact = terms.length <= FEW && short(terms.reduce((all, [a, b]) => all + Number(short(a)) * Number(short(b)), 0)) === short(sum);
+  if (isExact) return { text: factors.map((pair) => pair.map(bracketed).join(" × ")).join(" + "), sum: minused(sum) };
+  const others = terms.slice(FEW), rest = others.reduce((all, [a, b]) => all + a * b, 0);
+  const texts = sumTexts([...terms.slice(0, FEW).map(([a, b]) => a * b), ...(others.length ? [rest] : [])], sum);
+  const written = texts.terms.slice(0, FEW).map(bracketed);
+  if (others.length) written.push(`… (${words.otherProducts({ count: others.length, sum: texts.terms.at(-1) })})`);
+  return { text: written.join(" + "), sum: texts.sum };
 }
 
 // Why the page can't tell how a weight of a head came about; "" if it can.

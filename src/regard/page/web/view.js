@@ -48,8 +48,10 @@ export function isMasked({ weights, masked }, key) {
 
 /** A weight in words: that the item is masked, and of a weight that isn't known what it is at most. */
 export function weightText(view, key) {
-  const { weights, least, state: { lang } } = view;
+  const { weights, least, layer, state: { lang } } = view;
   if (isMasked(view, key)) return wordsOf(lang).maskedItem;
+  // Of a large layer whose mask follows no rule the page doesn't hold the mask.
+  if (layer.mask_unknown && weights[key] === 0) return wordsOf(lang).maskedOrNone;
   if (least === null || !Number.isNaN(weights[key])) return percent(weights[key]);
   return least < 0.005 ? percent(least) : `≤ ${percent(least)}`;
 }

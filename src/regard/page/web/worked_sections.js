@@ -2,8 +2,8 @@
 import { button, h, headedTable } from "./dom.js";
 import { problem, scoreControls, slopeControl, weightsControls } from "./worked_controls.js";
 import { cellName, itemsOf } from "./worked_names.js";
-import { figures, writtenNumber } from "./worked_numbers.js";
-import { LARGEST, isEntry, withNumber, withTurned } from "./worked_state.js";
+import { figure, figures, writtenNumber } from "./worked_numbers.js";
+import { LARGEST, changesOf, isEntry, withNumber, withTurned } from "./worked_state.js";
 import { editableTable, followingTable, pairTable, scrolled } from "./worked_tables.js";
 import { formulaIn, formulaNodes, matrixName, numbersInPrint } from "./worked_typeset.js";
 
@@ -124,13 +124,26 @@ export function outputsSection(sheet) {
 export function printedSections(sheet) {
   const { data: { printed, queryItems }, view: { say } } = sheet, names = Object.keys(printed), here = names.map(() => h("td", {}));
   if (!names.length) return [];
-  sheet.shows.push(() => names.forEach((name, i) => {
-    const [values] = sheet.view.figures.get(name);
-    here[i].textContent = values.includes(null) ? "–" : numbersInPrint(figures(values));
-  }));
+  const why = h("p", { class: "quiet" });
+  sheet.shows.push(() => {
+    names.forEach((name, i) => {
+      const [values] = sheet.view.figures.get(name);
+      here[i].textContent = values.includes(null) ? "–" : numbersInPrint(figures(values));
+    });
+    why.textContent = besideTheNote(sheet, printed);
+  });
   const rows = names.map((name, i) => h("tr", {}, h("th", { scope: "row" }, say(name)), h("td", {}, numbersInPrint(figures(printed[name]))), here[i]));
   const table = headedTable({ class: "written" }, ["step", "note", "ours"].map((name) => say(name)), rows);
-  return [sectionOf("printed", say("printed"), queryItems[0], scrolled(say("printed"), table))];
+  return [sectionOf("printed", say("printed"), queryItems[0], scrolled(say("printed"), table), why)];
+}
+
+// Why the numbers differ from those of the note: because it rounds its weights to halves, or because they are of something else.
+function besideTheNote({ view: { state, figures: numbers, say }, first }, printed) {
+  const ours = Object.fromEntries(Object.keys(printed).map((name) => [name, numbers.get(name)[0]]));
+  const isLike = (name, rounded) => ours[name].every((value, i) => value !== null && Math.abs(rounded(value) - printed[name][i]) < 1e-9);
+  if (changesOf(state, first).length || !isLike("sum", (value) => value) || !isLike("normalise", (value) => Math.round(2 * value) / 2)) return say("not the note");
+  const gap = Math.max(...ours.output.map((value, i) => Math.abs(value - printed.output[i])));
+  return gap > 1e-9 ? say("rounded", { gap: numbersInPrint(figure(gap)) }) : say("equal");
 }
 
 // Tables of some steps, made anew where the steps are others; the controls above them stay as they are.

@@ -30,8 +30,10 @@ from regard.inputs import (
 )
 from regard.inputs.graph.graph_drawing import graph_layout, molecule_drawing
 from regard.inputs.graph.homophily import Homophily, homophily
+from regard.inputs.graph.smiles import molecule_parts
 from regard.inputs.saved import Saved
 from regard.tasks.judging.intervals import wilson
+from regard.tasks.judging.out_of_distribution import Statistic
 from regard.tasks.settings import boolean, fraction, integer, one_of
 from regard.tasks.sources.source import Source
 from regard.tasks.sources.vectors import VectorEmbedding
@@ -442,6 +444,13 @@ class Molecules(_GraphSource):
         size = self._described(encoder)
         whole = fingerprint(source, size).to(torch.uint8) if size else None
         return self._encoded(encoder.graph(source), whole, "smiles")
+
+    def ood_statistics(self, encoder: MoleculeAtoms, source: str) -> tuple[Statistic, ...]:
+        # A salt or a mixture is several molecules, whose properties aren't those of one. In SMILES a dot divides them.
+        parts = molecule_parts(source)
+        of_set = "they have {} unconnected parts each beside the first"
+        said = f"it has {parts:,} unconnected parts, as salts and mixtures have"
+        return (Statistic("unconnected parts", parts - 1, 1, said, 1, of_set=of_set, shown="{:.2f}".format),)
 
     def names(self, encoder: MoleculeAtoms, source: str) -> list[str]:
         return list(encoder.graph(source).names)
