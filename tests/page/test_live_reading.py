@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from page.live_records import WORDS, document, labels, seen, whole
+from page.live_records import WORDS, document, labels, layers, record_of_calls, seen, whole
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 from regard.page.numbers import percent
 
@@ -195,8 +195,15 @@ def test_heads_share_one_scale(live):
     record = Record(
         tuple("abcd"), ("DET",) * 4, (0.9,) * 4, (layer,), "toy", outcomes=Outcomes("labels", "item", places)
     )
-    average, sharp, uniform = live(document(record)).evaluate(DARKEST)
+    page = live(document(record))
+    average, sharp, uniform = page.evaluate(DARKEST)
     assert sharp < average < uniform
+    said = "All pictures of heads have one scale of colours: the full colour is a weight of 100%."
+    assert page.locator(".heads-colours").inner_text() == said
+
+
+def test_pictures_of_heads_whose_pixels_join_weights_have_no_weight_of_the_full_colour(live):
+    assert live(document(record_of_calls(*layers(150)))).locator(".heads-colours").inner_text() == ""
 
 
 TERMS = """() => [...document.querySelectorAll(".terms tr")].map((row) =>

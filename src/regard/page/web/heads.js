@@ -2,8 +2,8 @@
 import { MOST_SHOWN } from "./answers.js";
 import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
-import { changeOfNumber, changeText, isShownNoise, probability } from "./numbers.js";
-import { highOfLayer, thumbnailsIn } from "./thumbnails.js";
+import { changeOfNumber, changeText, isShownNoise, percent, probability } from "./numbers.js";
+import { highOfLayer, isJoined, thumbnailsIn } from "./thumbnails.js";
 import { floorText } from "./noise.js";
 import { changeSize, fullChange, isRemoved } from "./view.js";
 import { patternOf, wordsOf } from "./words.js";
@@ -15,12 +15,13 @@ const MOST_WITH_WORDS = 6;
  * The heads; `choose` is called with the layer and the head, and of two records with the one that has them.
  *
  * formOf(root, line, choose) says what is told of them: {list, frame(rows, many, view), parts(tile, pictures, view),
- * show(tiles, view), told(tile, view)}: the element that scrolls, what puts the rows into the root, the children of a button,
- * what changes in the buttons with the view, and what the line says of one.
+ * show(tiles, view, full), told(tile, view)}: the element that scrolls, what puts the rows into the root, the children of a
+ * button, what changes in the buttons with the view, and what the line says of one. full: the weight that has the full colour; 0:
+ * a colour is none of a weight.
  */
 export function headsView(root, choose, signal, formOf = headsOfOne) {
   const line = h("p", { class: "quiet line" }), form = formOf(root, line, choose), pictures = thumbnailsIn(root, signal);
-  let built = null, tiles = [], shown = null;
+  let built = null, tiles = [], shown = null, full = 0;
 
   return (view) => {
     const { high } = scaleOf(root), name = `${view.both ? "both" : view.state.record} ${view.state.lang} ${high}`;
@@ -34,7 +35,7 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
       tile.button.setAttribute("aria-pressed", String(tile.pressed));
       if (tile.pressed && !tile.button.matches(":hover")) reveal(tile.button);
     }
-    form.show(tiles, view);
+    form.show(tiles, view, full);
     tell(null);
   };
 
@@ -61,6 +62,7 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
     const layers = records.flatMap((each) => each.layers), pools = records.flatMap(({ pooling }) => pooling ?? []);
     // One scale, so that heads can be compared.
     const high = Math.max(1e-9, ...[...layers, ...pools].map(highOfLayer));
+    full = [...layers, ...pools].some(isJoined) ? 0 : high;
     const count = Math.max(...records.map((each) => each.layers.length));
     tiles = [];
     pictures.begin(layers.reduce((sum, { heads }) => sum + heads, 0));
@@ -97,8 +99,8 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
 
 // Of one record: the pattern of a head, and the answer without it.
 function headsOfOne(root, line) {
-  const key = h("p", { class: "heads-key" });
-  root.after(key);
+  const key = h("p", { class: "heads-key" }), colours = h("p", { class: "heads-colours" });
+  root.after(key, colours);
   return {
     list: root,
     frame(rows, many) {
@@ -111,10 +113,11 @@ function headsOfOne(root, line) {
       return [...pictures, h("span", { class: "under" }, h("span", {}, tile.short),
         tile.pattern && h("span", { class: "pattern" }, ` ${tile.pattern}`), tile.after)];
     },
-    show(tiles, view) {
+    show(tiles, view, high) {
       const full = fullChange(view.removed.flat(), view);
       key.replaceChildren(...(view.removed.length ? keyOf(view, root.classList.contains("many")) : []));
       const words = wordsOf(view.state.lang);
+      colours.textContent = high && tiles.length > 1 ? words.keyOfColours({ share: percent(high) }) : "";
       for (const { layer, head, short, button, after } of tiles) {
         const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
         after.textContent = outcome ? answer(view, outcome) : "";

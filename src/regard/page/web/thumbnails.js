@@ -71,6 +71,11 @@ export function highOfLayer(layer) {
   return Math.max(...headsOf(layer, null).map((head) => thumbnail(layer, head)).map((found) => (found ? highOf(found, layer) : 0)));
 }
 
+/** Whether a cell of the small pictures of a layer joins several weights. */
+export function isJoined(layer) {
+  return layer.overview ? layer.keys_joined * layer.rows_joined > 1 : Math.max(layer.keys, layer.queries) > THUMBNAIL;
+}
+
 /** The cells of the overview of a head, or averaged over all heads. */
 export function fromOverview(layer, head) {
   const [, rows, columns] = layer.overview.shape, heads = headsOf(layer, head), size = rows * columns;
