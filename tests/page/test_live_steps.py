@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 import torch
 
-from page.live_records import RECORDS, document, record_of_calls, seen
+from page.live_records import RECORDS, document, labels, record_of_calls, seen
 from regard.attention import Causal, Dot
 from regard.attention.masks import Mask, Predicate
 from regard.inspection import LayerRecord, Outcomes, Place
@@ -156,3 +156,9 @@ def test_what_the_steps_leave_out_is_told_by_its_sum(live):
     assert (
         f", … (4 others, {percent(float(shares[8:].mean()))} on average) → {percent(float(shares.mean()))}" in steps[-1]
     )
+
+
+def test_a_page_without_queries_and_keys_says_why_and_what_shows_the_steps(live):
+    said = live(document(labels())).locator(".steps-part").inner_text()
+    assert "No steps: the page shows those of a softmax over products of queries and keys" in said
+    assert "Save the record (regard see --save FILE), and regard steps FILE shows each call of attention in it." in said
