@@ -84,7 +84,7 @@ def test_the_patches_that_mattered_are_ringed_the_wider_the_more(live):
     # Neither what can't be seen in a percentage nor a thirtieth of the largest effect.
     assert [rings[patch] for patch in (1, 3, 4, 5)] == [0, 0, 0, 0]
     key = page.locator(".ring-key")
-    assert key.all_inner_texts() == [" hiding it lowers good"]
+    assert key.all_inner_texts() == [' hiding it lowers the probability of "good"']
     assert "the wider a ring, the larger the effect; effects below 10 points have none" in legend(page)
     assert key.locator(".ring").evaluate("(each) => getComputedStyle(each).borderTopColor") == "rgb(180, 80, 10)"
     page.evaluate("location.hash = '#lang=zh'")
@@ -99,9 +99,13 @@ def legend(page):
 def test_rings_of_items_that_raise_the_answer_when_hidden_are_dashed(live, made):
     page = live(document(made or aspirin(changes=[-0.6, 0.3])))
     keys = page.locator(".ring-key")
-    assert [each.strip() for each in keys.all_inner_texts()] == ["hiding it lowers good", "hiding it raises good"]
+    told = [f'hiding it {way} the probability of "good"' for way in ("lowers", "raises")]
+    assert [each.strip() for each in keys.all_inner_texts()] == told
     styles = [each.evaluate("(each) => getComputedStyle(each).borderTopStyle") for each in keys.locator(".ring").all()]
     assert styles == ["solid", "dashed"]
+    # In the key they have the form that they have in the drawing.
+    corners = {each.evaluate("(each) => getComputedStyle(each).borderRadius") for each in keys.locator(".ring").all()}
+    assert corners == ({"1px"} if made else {"50%"})
     if made is None:
         dashes = "(each) => getComputedStyle(each).strokeDasharray"
         rings = {each.get_attribute("data-item"): each.evaluate(dashes) for each in page.locator("circle.ring").all()}

@@ -10,7 +10,7 @@ import { wordsOf } from "./words.js";
 const MOLECULE_WIDTH = 680;
 const MOLECULE_HEIGHT = 380;
 // Atoms whose discs are smaller have no numbers.
-const LEAST_NUMBERED_ATOM = 11;
+const LEAST_NUMBERED_ATOM = 5;
 // Room for a number beside an atom at the edge.
 const MOLECULE_MARGIN = { across: 64, down: 50 };
 // Sizes of letters in pixels: of symbols, and of the smallest numbers.

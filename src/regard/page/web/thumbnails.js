@@ -8,7 +8,7 @@ import { headsOf, isComing, known, sharedMask } from "./weights.js";
 
 const THUMBNAIL = 64;
 // Of more pictures, each is drawn when it comes into sight.
-const AT_FIRST = 64;
+const AT_FIRST = 96;
 
 /** The pictures in an element, which is told by an event, "arrived", when the page has unpacked a layer. */
 export function thumbnailsIn(root, signal) {
