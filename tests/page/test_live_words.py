@@ -1,12 +1,13 @@
 """Words on the page: the colours of the map, arcs that grow with distance, a key of the heads, narrow windows."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 import torch
 
-from page.live_records import document, labels, seen, whole
+from page.live_records import document, generated, labels, seen, whole
 from page.test_live_colours import PIXELS
 from page.test_live_difference import made
 from regard.inspection import LayerRecord, Outcomes, Place, Record, live_page
@@ -175,3 +176,24 @@ def test_points_are_whole_words_in_a_narrow_window(live):
         "document.createRange(); range.selectNodeContents(each); return range.getClientRects().length; })"
     )
     assert max(heights) <= 2
+
+
+@pytest.mark.parametrize(
+    ("made", "english", "chinese"),
+    [
+        (lambda: replace(labels(), noun="node"), "Pick a node: what did it attend to,", "选一个节点：它注意了什么"),
+        (lambda: replace(labels(), noun="atom"), "Pick an atom: what did it attend to,", "选一个原子：它注意了什么"),
+        (
+            lambda: replace(whole("labels", True), noun="patch"),
+            "Pick a patch: how much did the model",
+            "选一个块：模型",
+        ),
+        (generated, "Pick a part of the output: what did it", "选输出的一部分：它注意了什么"),
+    ],
+    ids=["node", "atom", "whole", "generated"],
+)
+def test_a_reader_is_asked_to_pick_what_the_model_reads_or_writes(live, made, english, chinese):
+    page = live(document(made()))
+    assert page.locator(".ask").inner_text().startswith(english)
+    page.evaluate("location.hash = '#lang=zh'")
+    page.locator(".ask", has_text=chinese).wait_for()

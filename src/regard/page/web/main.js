@@ -12,6 +12,13 @@ import { placeAt } from "./view.js";
 import { warningsOf } from "./warned.js";
 import { nounOf, messageText, wordsOf } from "./words.js";
 
+// What a reader may pick: what was written, an item that has an answer of its own, or one of those that have one in common.
+function askOf({ queries, noun, outcomes: { places } }, words, lang) {
+  if (queries) return words.pickWritten;
+  const name = nounOf(noun, lang), values = { article: /^[aeiou]/.test(name) ? "an" : "a", noun: name };
+  return places.every(({ query }) => query === null) ? words.pickOfWhole(values) : words.pick(values);
+}
+
 /**
  * Build the page from its data in place of what is there, until `signal` ends it; `formOf` makes of the data what the page
  * does for one record at a time (`oneOf`), or for two (`bothOf`).
@@ -76,8 +83,7 @@ export function start(all, formOf, signal) {
     where.replaceChildren(h("strong", {}, "regard"), form.heading(view, words).filter(Boolean).map((each) => ` · ${each}`).join(""));
     languages.replaceChildren(...languageButtons(state.lang, (lang) => choose({ lang })), button("help", `? ${words.keys}`, showHelp, { class: "plain" }));
     showRecords(words);
-    const noun = nounOf(data.queries ? "word" : data.noun, state.lang);
-    ask.textContent = words.pick({ article: /^[aeiou]/.test(noun) ? "an" : "a", noun });
+    ask.textContent = askOf(data, words, state.lang);
     warned.replaceChildren(...warningsOf(form.warnings(view), words));
     const parts = form.sentence(view), uncut = messageText(form.sentence(view, Infinity));
     sentence.title = uncut === messageText(parts) ? "" : uncut;
