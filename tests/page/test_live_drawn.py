@@ -1,7 +1,7 @@
 """What drawings of the page add to the weights: rings around what mattered, rows and columns, names that stay apart."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -312,3 +312,26 @@ def test_a_frame_around_the_whole_drawing_shows_for_the_keyboard_only(live, noun
     page.keyboard.press("Shift+Tab")
     assert sheet.evaluate("(each) => each === document.activeElement")
     assert sheet.evaluate(outline) == ["solid", "3px"]
+
+
+LABELS = """() => [...document.querySelectorAll(".nodes text")].map((each) => {
+  const { x, y, width, height } = each.getBBox(), item = Number(each.dataset.item);
+  return { item, kind: each.className.baseVal, box: [x, y, x + width, y + height] };
+})"""
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+def test_names_and_weights_of_a_graph_stand_apart_and_at_their_nodes(live, width):
+    count = 16
+    rng = np.random.default_rng(0)
+    positions = rng.random((count, 2)).astype(np.float32)
+    # Three nodes that all but touch.
+    positions[:3] = [[0.5, 0.5], [0.56, 0.5], [0.53, 0.56]]
+    edges = np.array([[a, b] for a in range(count) for b in range(3) if a != b], np.int32).T
+    made = record([0.0] * count, DrawnGraph(edges, positions), "node", tuple(map(str, range(count))))
+    found = live(document(made), width=width).evaluate(LABELS)
+    assert len({(each["kind"], each["item"]) for each in found}) == len(found) >= 8
+    for one, other in combinations(found, 2):
+        (left, top, right, bottom), (its_left, its_top, its_right, its_bottom) = one["box"], other["box"]
+        apart = left >= its_right or its_left >= right or top >= its_bottom or its_top >= bottom
+        assert apart, (one, other)
