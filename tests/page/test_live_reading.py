@@ -366,3 +366,18 @@ def test_the_pooling_is_as_wide_as_a_row_of_heads(live, width):
     assert pooling["x"] == pytest.approx(first["x"], abs=1)
     assert pooling["x"] + pooling["width"] == pytest.approx(last["x"] + last["width"], abs=3 if width == 1180 else 24)
     assert pooling["height"] < first["height"]
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+def test_columns_are_read_in_one_order_whether_they_stand_in_a_line_or_in_two(live, width):
+    page = live(document(labels()), width=width)
+    for row in ("thead tr", "tbody tr:first-child"):
+        cells = page.locator(f".compared {row} > *").evaluate_all(
+            "(all) => all.map((each) => [each.offsetTop, each.offsetLeft])"
+        )
+        assert len(cells) == 4
+        lines = [cells] if width == 1180 else [cells[:2], cells[2:]]
+        for line in lines:
+            assert [left for _, left in line] == sorted(left for _, left in line)
+        if width == 390:
+            assert max(top for top, _ in lines[0]) < min(top for top, _ in lines[1])
