@@ -3,15 +3,16 @@
 import base64
 import gzip
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from regard.attention import Causal, Dot, ScaledDot
+from regard.attention import Bias, Causal, Cosine, Dot, ScaledDot
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 from regard.inspection.record.seen_layer import SeenLayer
-from regard.inspection.views.layer_arrays import mean_rows, overview, top_rows
+from regard.inspection.views.layer_arrays import mean_rows, overview, top_rows, vectors
 from regard.inspection.views.page_data import Chosen, page_data
 from regard.page.arrays import Arrays
 
@@ -243,3 +244,73 @@ def test_vectors_beside_tables_are_rounded_where_there_are_many(count, kind):
         scores = scores.masked_fill(~torch.ones(12, 12, dtype=torch.bool).tril(), -torch.inf)
         assert (scores.softmax(-1) - own.weights()).abs().max() < 1e-3
     assert len(arrays.packed()) < 550_000
+
+
+def several(along, count=3, items=5, score=None, key=None, **more):
+    """A layer of several calls, each of its own queries, or with `key` over the same keys."""
+    queries = 1 if along == "query" else items
+    calls = []
+    for number in range(count):
+        query = torch.randn(1, HEADS, queries, 6)
+        own = torch.randn(1, HEADS, items, 6) if key is None else key
+        parts = {"mask": None, "position": None, **more}
+        if callable(parts["position"]):
+            parts["position"] = parts["position"](number)
+        calls.append(
+            SeenLayer(
+                f"call {number}", "by hand", query, own, own, score or ScaledDot(), "softmax", parts["mask"],
+                parts["position"], 0.0, torch.arange(0), query[:, :, :0],
+            )
+        )  # fmt: skip
+    return LayerRecord("layer", tuple(calls), along=along)
+
+
+def weights_of(found, read, mask=None):
+    """The weights as a page computes them from vectors."""
+    query, key = (read(found[name]).astype(np.float64) for name in ("query", "key"))
+    scores = found["scale"] * query @ key.transpose(0, 2, 1)
+    if "pair" in found["bias"]:
+        scores = scores + read(found["bias"]["pair"])
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    sums = read(found["log_sum"]).astype(np.float64) + read(found["log_sum_rest"])
+    return np.exp(scores - sums[..., None])
+
+
+@pytest.mark.parametrize("mask", [None, Causal()])
+@pytest.mark.parametrize("along", ["head", "query"])
+def test_several_calls_have_the_vectors_of_one(along, mask):
+    torch.manual_seed(3)
+    key = torch.randn(1, HEADS, 5, 6) if along == "query" else None
+    mask = None if along == "query" else mask
+    layer, arrays = several(along, key=key, mask=mask), Arrays()
+    found = vectors(layer, arrays, list(range(layer.heads)), np.float32, None)
+    assert found is not None
+    allowed = None if mask is None else np.tri(5, dtype=bool)
+    got = weights_of(found, unpacked(arrays), allowed)
+    assert got.shape == (layer.heads, *layer.shape)
+    np.testing.assert_allclose(got, layer.weights().numpy(), atol=1e-6)
+
+
+def test_each_member_of_an_ensemble_has_its_own_bias():
+    torch.manual_seed(4)
+    tables = torch.randn(2, HEADS, 5, 5)
+    layer = several("head", 2, position=lambda number: Bias(tables[number]))
+    arrays = Arrays()
+    found = vectors(layer, arrays, list(range(layer.heads)), np.float32, None)
+    assert found is not None
+    np.testing.assert_allclose(weights_of(found, unpacked(arrays)), layer.weights().numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda: several("query"),  # Each step has keys of its own.
+        lambda: several("head", score=Cosine()),
+        lambda: replace(several("head"), key_bounds=(0, 2, 5), query_bounds=(0, 2, 5)),
+        lambda: LayerRecord("layer", several("head", 1).calls + several("head", 1, score=Dot(0.25)).calls),
+    ],
+    ids=["keys", "score", "bounds", "scale"],
+)
+def test_several_calls_that_are_not_as_one_have_no_vectors(layer):
+    made = layer()
+    assert vectors(made, Arrays(), list(range(made.heads)), np.float32, None) is None

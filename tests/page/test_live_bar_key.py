@@ -102,7 +102,8 @@ def test_the_key_says_what_the_marks_mean(live):
     assert [each.strip() for each in key_of(page)] == [
         "The line across the bars is what equal weights would be: 20% each.",
         "The boxes below a bar are the weights of heads 1 to 3: the stronger the colour, the larger.",
-        "Orange bars begin at the line of no change: those to its left lower NOUN, those to its right raise it.",
+        'Orange bars begin at the line of no change: those to its left lower the probability of "NOUN", '
+        "those to its right raise it.",
     ]
     # A mark of the key looks like the one in the table.
     colour = "(each) => getComputedStyle(each).borderLeftColor"

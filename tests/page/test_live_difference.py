@@ -222,7 +222,8 @@ def test_two_maps_have_one_scale(live, records, text):
     high = max(float(each.layers[-1].weights().double().mean(0).max()) for each in records)
     legends = page.locator(".map-part .legend").all_inner_texts()
     # The fewer items have the larger share of equal weights.
-    high = max(high, *(min(1.0, 4 / len(each.items)) for each in records))
+    full = max(high, *(min(1.0, 4 / len(each.items)) for each in records))
+    assert all((f"the full colour would be {percent(full)}" in each) == (full > high) for each in legends[:2])
     assert [each.split(" · ")[0].split()[-1] for each in legends[:2]] == [percent(high)] * 2
     bars = page.evaluate("""() => [...document.querySelectorAll(".compared .bar")].map((each) =>
       [each.classList[1], parseFloat(each.style.width), each.closest(".side-line").textContent.slice(1)])""")

@@ -1,7 +1,7 @@
 """What drawings of the page add to the weights: rings around what mattered, rows and columns, names that stay apart."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_the_patches_that_mattered_are_ringed_the_wider_the_more(live):
     # Neither what can't be seen in a percentage nor a thirtieth of the largest effect.
     assert [rings[patch] for patch in (1, 3, 4, 5)] == [0, 0, 0, 0]
     key = page.locator(".ring-key")
-    assert key.all_inner_texts() == [" hiding it lowers good"]
+    assert key.all_inner_texts() == [' hiding it lowers the probability of "good"']
     assert "the wider a ring, the larger the effect; effects below 10 points have none" in legend(page)
     assert key.locator(".ring").evaluate("(each) => getComputedStyle(each).borderTopColor") == "rgb(180, 80, 10)"
     page.evaluate("location.hash = '#lang=zh'")
@@ -99,9 +99,13 @@ def legend(page):
 def test_rings_of_items_that_raise_the_answer_when_hidden_are_dashed(live, made):
     page = live(document(made or aspirin(changes=[-0.6, 0.3])))
     keys = page.locator(".ring-key")
-    assert [each.strip() for each in keys.all_inner_texts()] == ["hiding it lowers good", "hiding it raises good"]
+    told = [f'hiding it {way} the probability of "good"' for way in ("lowers", "raises")]
+    assert [each.strip() for each in keys.all_inner_texts()] == told
     styles = [each.evaluate("(each) => getComputedStyle(each).borderTopStyle") for each in keys.locator(".ring").all()]
     assert styles == ["solid", "dashed"]
+    # In the key they have the form that they have in the drawing.
+    corners = {each.evaluate("(each) => getComputedStyle(each).borderRadius") for each in keys.locator(".ring").all()}
+    assert corners == ({"1px"} if made else {"50%"})
     if made is None:
         dashes = "(each) => getComputedStyle(each).strokeDasharray"
         rings = {each.get_attribute("data-item"): each.evaluate(dashes) for each in page.locator("circle.ring").all()}
@@ -308,3 +312,26 @@ def test_a_frame_around_the_whole_drawing_shows_for_the_keyboard_only(live, noun
     page.keyboard.press("Shift+Tab")
     assert sheet.evaluate("(each) => each === document.activeElement")
     assert sheet.evaluate(outline) == ["solid", "3px"]
+
+
+LABELS = """() => [...document.querySelectorAll(".nodes text")].map((each) => {
+  const { x, y, width, height } = each.getBBox(), item = Number(each.dataset.item);
+  return { item, kind: each.className.baseVal, box: [x, y, x + width, y + height] };
+})"""
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+def test_names_and_weights_of_a_graph_stand_apart_and_at_their_nodes(live, width):
+    count = 16
+    rng = np.random.default_rng(0)
+    positions = rng.random((count, 2)).astype(np.float32)
+    # Three nodes that all but touch.
+    positions[:3] = [[0.5, 0.5], [0.56, 0.5], [0.53, 0.56]]
+    edges = np.array([[a, b] for a in range(count) for b in range(3) if a != b], np.int32).T
+    made = record([0.0] * count, DrawnGraph(edges, positions), "node", tuple(map(str, range(count))))
+    found = live(document(made), width=width).evaluate(LABELS)
+    assert len({(each["kind"], each["item"]) for each in found}) == len(found) >= 8
+    for one, other in combinations(found, 2):
+        (left, top, right, bottom), (its_left, its_top, its_right, its_bottom) = one["box"], other["box"]
+        apart = left >= its_right or its_left >= right or top >= its_bottom or its_top >= bottom
+        assert apart, (one, other)

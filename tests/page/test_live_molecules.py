@@ -103,3 +103,14 @@ def test_atoms_of_large_molecules_do_not_hide_each_other(name):
     positions = torch.from_numpy(molecule_drawing(MOLECULES[name]).positions)
     distances = torch.cdist(positions, positions) + 9 * torch.eye(len(positions))
     assert distances.min() > 0.5 * 1.5
+
+
+@pytest.mark.parametrize("name", ["caffeine", "imatinib", "atorvastatin"])
+def test_atoms_have_numbers_in_a_narrow_window_too(live, name):
+    record = record_of(MOLECULES[name])
+    found = live(document(record), width=390).evaluate(DRAWN)
+    numbers = {item: box for kind, item, _, box in found["texts"] if kind == "atom"}
+    assert len(numbers) >= 0.9 * len(record.items)
+    for item, (left, top, right, bottom) in numbers.items():
+        x, y, radius = found["atoms"][item]
+        assert math.dist(((left + right) / 2, (top + bottom) / 2), (x, y)) < radius + 20

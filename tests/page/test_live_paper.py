@@ -5,7 +5,7 @@ import re
 import pytest
 
 from page.live_records import document, generated, labels
-from page.test_live_reading import LONG
+from page.test_live_reading import LONG, many_heads
 from regard.inspection import live_page
 from regard.page.modules import joined
 
@@ -106,3 +106,28 @@ def test_sheets_are_filled(live, kind, most):
         "[...document.querySelectorAll('.columns > section')].map((each) => each.getBoundingClientRect().left)"
     )
     assert len(set(map(round, left))) == (1 if kind == "two records" else 2)
+
+
+ROWS = """() => {
+  const box = document.querySelector(".heads");
+  const tops = (each) => new Set([...each.querySelectorAll(".tile")].map((tile) => tile.offsetTop)).size;
+  const scrolls = box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1;
+  return { rows: [...box.querySelectorAll(".layer")].map(tops), scrolls, bars: box.offsetWidth - box.clientWidth };
+}"""
+
+
+@pytest.mark.parametrize(("layers", "heads", "rows"), [(2, 4, 1), (2, 6, 2), (12, 24, None)])
+@pytest.mark.parametrize("place", ["paper", "narrow"])
+def test_heads_stand_in_rows_and_nothing_scrolls(live, place, layers, heads, rows):
+    """On paper, and in a narrow window, where many heads alone have a box that scrolls."""
+    page = live(document(many_heads(layers, heads)), width=390 if place == "narrow" else 1180)
+    if place == "paper":
+        page.emulate_media(media="print")
+        # Within margins of A4.
+        page.set_viewport_size({"width": 718, "height": 1000})
+    found = page.evaluate(ROWS)
+    if rows:
+        assert found["rows"] == [rows] * layers
+    if rows or place == "paper":
+        assert not found["scrolls"]
+        assert found["bars"] == 0

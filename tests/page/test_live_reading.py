@@ -1,9 +1,12 @@
 """What makes the live page quick to read: sizes that fit the input, and nothing that hides a number."""
 
+import re
+from dataclasses import replace
+
 import pytest
 import torch
 
-from page.live_records import WORDS, document, labels, seen, whole
+from page.live_records import WORDS, document, labels, layers, record_of_calls, seen, whole
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
 from regard.page.numbers import percent
 
@@ -184,6 +187,41 @@ def test_of_many_heads_one_is_told_in_words(live):
     assert page.get_by_role("button", name="4.7 same 60%").count() == 1
 
 
+@pytest.mark.parametrize(("width", "layers", "heads"), [(1180, 3, 24), (390, 3, 24), (1180, 12, 12), (390, 12, 12)])
+def test_each_of_many_heads_has_its_number_below_its_picture(live, width, layers, heads):
+    page = live(document(many_heads(layers, heads)), width=width)
+    shown = """(tiles) => tiles.map((tile) => {
+      const texts = [...tile.querySelectorAll(".under > span:first-child, .brief")];
+      const text = texts.filter((each) => each.offsetWidth).at(-1);
+      const [own, box] = [text, tile].map((each) => each.getBoundingClientRect());
+      return [text.innerText.trim(), own.left >= box.left && own.right <= box.right && own.bottom <= box.bottom];
+    })"""
+    found = page.locator(".tile").evaluate_all(shown)
+    numbers = [f"{layer}.{head}" for layer in range(layers, 0, -1) for head in range(heads + 1)]
+    assert [text for text, _ in found] == [re.sub(r"\d+\.0$", "avg.", each) for each in numbers]
+    assert all(fits for _, fits in found)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_of_many_heads_those_without_which_the_answer_changes_most_come_first(live):
+    record = many_heads(1, 9)
+    # The change of the last head is noise, and the first one changes nothing.
+    (heads,) = record.outcomes.removed
+    noise = tuple(each._replace(noise_floor=1.0) for each in heads[8])
+    removed = ((*heads[:3], *heads[5:8], *heads[3:5], noise),)
+    page = live(document(replace(record, outcomes=replace(record.outcomes, removed=removed))))
+    named = page.locator(".heads-part .named")
+    told = ["1.6 90% → 55%", "1.5 90% → 60%", "1.4 90% → 65%", "1.8 90% → 70%"]
+    assert named.inner_text().startswith("The answer changes most without:")
+    assert [each.inner_text() for each in named.locator("button").all()] == told
+    named.locator("button").nth(3).click()
+    assert page.locator('[data-id="head 0 7"]').get_attribute("aria-pressed") == "true"
+    # Where nothing changes, no head is named.
+    same = tuple(tuple(each._replace(score=0.9, change=0.0) for each in head) for head in heads)
+    page = live(document(replace(record, outcomes=replace(record.outcomes, removed=(same,)))))
+    assert page.locator(".heads-part .named").is_hidden()
+
+
 DARKEST = """() => [...document.querySelectorAll(".tile canvas")].map((each) =>
   Math.min(...each.getContext("2d").getImageData(0, 0, each.width, each.height).data.filter((_, i) => i % 4 === 0)))"""
 
@@ -195,8 +233,15 @@ def test_heads_share_one_scale(live):
     record = Record(
         tuple("abcd"), ("DET",) * 4, (0.9,) * 4, (layer,), "toy", outcomes=Outcomes("labels", "item", places)
     )
-    average, sharp, uniform = live(document(record)).evaluate(DARKEST)
+    page = live(document(record))
+    average, sharp, uniform = page.evaluate(DARKEST)
     assert sharp < average < uniform
+    said = "All pictures of heads have one scale of colours: the full colour is a weight of 100%."
+    assert page.locator(".heads-colours").inner_text() == said
+
+
+def test_pictures_of_heads_whose_pixels_join_weights_have_no_weight_of_the_full_colour(live):
+    assert live(document(record_of_calls(*layers(150)))).locator(".heads-colours").inner_text() == ""
 
 
 TERMS = """() => [...document.querySelectorAll(".terms tr")].map((row) =>
@@ -310,3 +355,29 @@ def test_the_heads_stand_beside_the_table_where_both_have_room(live, width, besi
     table, heads = (page.locator(each).bounding_box() for each in (".compared-part", ".heads-part"))
     assert (heads["x"] >= table["x"] + table["width"]) == beside
     assert (heads["y"] >= table["y"] + table["height"]) == (not beside)
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+def test_the_pooling_is_as_wide_as_a_row_of_heads(live, width):
+    page = live(document(whole("labels", True)), width=width)
+    pooling, first, last = (
+        page.locator(f'[data-id="{each}"]').bounding_box() for each in ("pooling", "head 1 null", "head 1 2")
+    )
+    assert pooling["x"] == pytest.approx(first["x"], abs=1)
+    assert pooling["x"] + pooling["width"] == pytest.approx(last["x"] + last["width"], abs=3 if width == 1180 else 24)
+    assert pooling["height"] < first["height"]
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+def test_columns_are_read_in_one_order_whether_they_stand_in_a_line_or_in_two(live, width):
+    page = live(document(labels()), width=width)
+    for row in ("thead tr", "tbody tr:first-child"):
+        cells = page.locator(f".compared {row} > *").evaluate_all(
+            "(all) => all.map((each) => [each.offsetTop, each.offsetLeft])"
+        )
+        assert len(cells) == 4
+        lines = [cells] if width == 1180 else [cells[:2], cells[2:]]
+        for line in lines:
+            assert [left for _, left in line] == sorted(left for _, left in line)
+        if width == 390:
+            assert max(top for top, _ in lines[0]) < min(top for top, _ in lines[1])

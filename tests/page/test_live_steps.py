@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 import torch
 
-from page.live_records import RECORDS, document, record_of_calls, seen
+from page.live_records import RECORDS, document, labels, record_of_calls, seen
 from regard.attention import Causal, Dot
 from regard.attention.masks import Mask, Predicate
 from regard.inspection import LayerRecord, Outcomes, Place
@@ -192,3 +192,9 @@ def test_factors_are_written_where_they_give_the_sum_and_products_elsewhere(live
     assert products_of(page_of([1.11088, 1.11088], [1.11088, 1.11088])) == "1.2341 + 1.2340 = 2.4681"
     text = products_of(page_of([2.465, 2.5, 1.25, 1.0, 1.0], [2.465, -1.335, 2.2, -1.0, -0.989]))
     assert text == "6.0762 + (−3.3375) + 2.7500 + … (2 other products, together −1.9890) = 3.4997"
+
+
+def test_a_page_without_queries_and_keys_says_why_and_what_shows_the_steps(live):
+    said = live(document(labels())).locator(".steps-part").inner_text()
+    assert "No steps: the page shows those of a softmax over products of queries and keys" in said
+    assert "Save the record (regard see --save FILE), and regard steps FILE shows each call of attention in it." in said

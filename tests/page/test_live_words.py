@@ -1,15 +1,17 @@
 """Words on the page: the colours of the map, arcs that grow with distance, a key of the heads, narrow windows."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 import torch
 
-from page.live_records import document, labels, seen, whole
+from page.live_records import document, generated, labels, seen, whole
 from page.test_live_colours import PIXELS
 from page.test_live_difference import made
 from regard.inspection import LayerRecord, Outcomes, Place, Record, live_page
+from regard.page.messages import messages
 
 CHIPS = """
 () => [...document.querySelectorAll(".items .chips:not(.written) > li")].map((each) => {
@@ -175,3 +177,67 @@ def test_points_are_whole_words_in_a_narrow_window(live):
         "document.createRange(); range.selectNodeContents(each); return range.getClientRects().length; })"
     )
     assert max(heights) <= 2
+
+
+@pytest.mark.parametrize(
+    ("made", "english", "chinese"),
+    [
+        (lambda: replace(labels(), noun="node"), "Pick a node: what did it attend to,", "选一个节点：它注意了什么"),
+        (lambda: replace(labels(), noun="atom"), "Pick an atom: what did it attend to,", "选一个原子：它注意了什么"),
+        (
+            lambda: replace(whole("labels", True), noun="patch"),
+            "Pick a patch: how much did the model",
+            "选一个块：模型",
+        ),
+        (generated, "Pick a part of the output: what did it", "选输出的一部分：它注意了什么"),
+    ],
+    ids=["node", "atom", "whole", "generated"],
+)
+def test_a_reader_is_asked_to_pick_what_the_model_reads_or_writes(live, made, english, chinese):
+    page = live(document(made()))
+    assert page.locator(".ask").inner_text().startswith(english)
+    page.evaluate("location.hash = '#lang=zh'")
+    page.locator(".ask", has_text=chinese).wait_for()
+
+
+def test_tags_are_named_in_both_languages(live):
+    page = live(document(labels()))
+    assert page.locator(".glossary").inner_text() == "DET: determiner · NOUN: noun · VERB: verb"
+    pairs = "(all) => all.map((each) => [each.innerText.split(' ')[0], each.title])"
+    named = page.locator(".chips .label").evaluate_all(pairs)
+    meanings = {"DET": "determiner", "NOUN": "noun", "VERB": "verb"}
+    assert named
+    assert all(meanings[tag] == title for tag, title in named)
+    page.evaluate("location.hash = '#lang=zh'")
+    page.locator(".glossary", has_text="DET：限定词 · NOUN：名词 · VERB：动词").wait_for()
+
+
+def test_the_tags_are_those_of_universal_dependencies():
+    tags = messages()["tags"]
+    known = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+    assert list(tags) == known.split()
+    assert all(each["en"] and each["zh"] and set(each) == {"en", "zh"} for each in tags.values())
+
+
+@pytest.mark.parametrize("label", ["good", "toString", "__proto__", ""])
+def test_labels_that_are_no_tags_are_not_explained(live, label):
+    """Neither what is no tag, nor a tag beside it."""
+    places = (Place("a", 0, label, 0.9), Place("b", 1, "X", 0.9), Place("c", 2, "X", 0.9))
+    weights = torch.full((1, 3, 3), 1 / 3)
+    layer = LayerRecord.of_weights("layer 1", weights, "softmax")
+    found = Outcomes("labels", "item", places)
+    page = live(document(Record(("a", "b", "c"), (label, "X", "X"), (0.9,) * 3, (layer,), "toy", outcomes=found)))
+    assert page.locator(".glossary").is_hidden()
+
+
+def test_the_end_of_an_output_and_the_error_are_explained(live):
+    record = generated()
+    assert live(document(record)).locator(".glossary").is_hidden()
+    places = (*record.outcomes.places[:-1], record.outcomes.places[-1]._replace(name="(end)", label="(end)"))
+    ended = replace(record, outcomes=replace(record.outcomes, places=places), queries=(*record.queries[:-1], "(end)"))
+    assert live(document(ended)).locator(".glossary").inner_text() == "(end): the output ends here"
+    numbers = whole("numbers", False)
+    wrong = replace(numbers, outcomes=replace(numbers.outcomes, error=0.5))
+    said = live(document(wrong)).locator(".glossary").inner_text()
+    assert said == "RMSE: root-mean-square error, how far the model is off on examples that it hasn't seen"
+    assert live(document(numbers)).locator(".glossary").is_hidden()

@@ -555,3 +555,23 @@ def test_larger_matrices_have_a_page_to_read(tmp_path, capsys):
 def test_what_the_page_can_not_show_is_refused(options, said):
     with pytest.raises(ArgumentError, match=said):
         live_steps(EXAMPLES["000"], **options)
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1280, 1), (1000, 2), (390, 2)])
+def test_small_tables_stand_beside_each_other_in_a_wide_window(live, width, rows):
+    page = live(live_steps(EXAMPLES["000"]), width=width)
+    tops = [round(page.locator(f"section.{each}").bounding_box()["y"]) for each in ("scores", "mask")]
+    assert len(set(tops)) == rows
+    if rows == 1:
+        # X and the three matrices of weights stand in one row.
+        matrices = page.locator("section.inputs .matrix").evaluate_all("(all) => all.map((each) => each.offsetTop)")
+        assert len(matrices) == 4
+        assert len(set(matrices)) == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_tables_of_many_keys_have_a_row_each(live):
+    rows = torch.eye(6).tolist()
+    page = live(live_steps(Matrices.of(rows, rows, rows)), width=1280)
+    scores, mask = (page.locator(f"section.{each}").bounding_box() for each in ("scores", "mask"))
+    assert mask["y"] >= scores["y"] + scores["height"]

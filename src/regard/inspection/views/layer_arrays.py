@@ -229,6 +229,30 @@ def vectors(
     Args:
         mask: the `hidden_pairs` of the layer.
     """
+    found = _vectors_of(layer, heads, dtype, mask) if len(layer.calls) == 1 else _joined(layer, heads, dtype)
+    if found is None:
+        return None
+    log_sums = found.log_sums()
+    rounded = log_sums.astype(np.float32)
+    rest = np.subtract(log_sums, rounded, out=np.zeros_like(log_sums), where=np.isfinite(log_sums))
+    if not found.agrees(log_sums, layer, heads):
+        return None
+    return {
+        "heads": heads,
+        "query": arrays.add(found.query.astype(dtype)),
+        "key": arrays.add(found.key.astype(dtype)),
+        "scale": found.scale,
+        # In two parts, since a weight of 1 would else print as ">99%" where scores are large.
+        "log_sum": arrays.add(rounded),
+        "log_sum_rest": arrays.add(rest.astype(np.float32)),
+        "bias": {n: arrays.add(each) if isinstance(each, np.ndarray) else each for n, each in found.bias.items()},
+    }
+
+
+def _vectors_of(
+    layer: LayerRecord, heads: list[int], dtype: Any, mask: dict[str, np.ndarray] | None
+) -> "_Vectors | None":
+    """The vectors of a layer with one call."""
     if mask is None or not are_products(layer, mask):
         return None
     call = layer.calls[0]
@@ -248,24 +272,40 @@ def vectors(
     if not bias and request.parts.position.overrides("scores"):
         # What the products leave of the scores.
         scores = replace(call, normaliser=AsScores(), mask=None).weights()[item][heads, :queries, :keys].numpy()
-        found.bias = bias = {
+        found.bias = {
             "pair": (scores - _Vectors(query, key, scale, {}, {}).scores(np.arange(queries))).astype(np.float32)
         }
-    log_sums = found.log_sums()
-    rounded = log_sums.astype(np.float32)
-    rest = np.subtract(log_sums, rounded, out=np.zeros_like(log_sums), where=np.isfinite(log_sums))
-    if not found.agrees(log_sums, layer, heads):
+    return found
+
+
+def _joined(layer: LayerRecord, heads: list[int], dtype: Any) -> "_Vectors | None":
+    """The vectors of several calls, members of an ensemble or steps over the same keys, if they are as those of one."""
+    is_small = layer.heads * math.prod(layer.shape) <= _MOST_PAIRS
+    if layer.query_bounds or layer.key_bounds or not is_small or heads != list(range(layer.heads)):
         return None
-    return {
-        "heads": heads,
-        "query": arrays.add(query),
-        "key": arrays.add(key),
-        "scale": scale,
-        # In two parts, since a weight of 1 would else print as ">99%" where scores are large.
-        "log_sum": arrays.add(rounded),
-        "log_sum_rest": arrays.add(rest.astype(np.float32)),
-        "bias": {name: arrays.add(value) if isinstance(value, np.ndarray) else value for name, value in bias.items()},
-    }
+    calls = [replace(layer, calls=(call,), along="head") for call in layer.calls]
+    found = [_vectors_of(each, list(range(each.heads)), dtype, {}) for each in calls]
+    parts = [each for each in found if each is not None]
+    if len(parts) < len(calls) or len({each.scale for each in parts}) > 1:
+        return None
+    first, axis = parts[0], 0 if layer.along == "head" else 1
+    bias = _joined_bias([each.bias for each in parts], axis)
+    if bias is None or (axis and not all(np.array_equal(each.key, first.key) for each in parts)):
+        return None
+    key = first.key if axis else np.concatenate([each.key for each in parts])
+    query = np.concatenate([each.query for each in parts], axis)
+    return _Vectors(query, key, first.scale, bias, pairs_of_page(layer, None))
+
+
+def _joined_bias(parts: list[dict[str, Any]], axis: int) -> dict[str, Any] | None:
+    """What positions add to the scores of several calls; None if that isn't of one form. axis: 0, heads; 1, queries."""
+    first = parts[0]
+    numbers = {name: each for name, each in first.items() if not isinstance(each, np.ndarray)}
+    alike = all(each.keys() == first.keys() and numbers.items() <= each.items() for each in parts)
+    if not alike or (axis and "distance" in first):
+        return None
+    arrays = first.keys() - numbers
+    return numbers | {name: np.concatenate([each[name] for each in parts], axis) for name in arrays}
 
 
 def _turned(request: Request, item: int) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ import { inPoints, percent, sizeText } from "./numbers.js";
  * of two that read the same is pale.
  */
 export function barKey({ equal, among, high, fulls, view, heads, views, isNoise, apart }, words) {
-  const labels = new Set(views.map(({ kind, place: { label } }) => (kind === "labels" ? clipped(label, MOST_SHOWN) : words.theNumber)));
+  const labels = new Set(views.map(({ kind, place: { label } }) => (kind === "labels" ? words.probabilityOf({ label: clipped(label, MOST_SHOWN) }) : words.theNumber)));
   const found = [
     equal ? ["equal-mark", among ? words.equalMarkAllowed({ share: percent(equal), count: among }) : words.equalMark({ share: percent(equal) })] : null,
     heads ? ["boxes-mark", words.boxesMark({ count: heads })] : null,

@@ -8,6 +8,7 @@ import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";
 import { differenceCells } from "./map_differences.js";
+import { commonScale } from "./map_scale.js";
 import { weightCells } from "./map_weights.js";
 import { pairsOf } from "./pairs.js";
 import { patchedPart } from "./patched.js";
@@ -58,12 +59,12 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
   [...items.children].forEach((each, side) => each.addEventListener("lit", lit(side)));
 
   // One scale for both maps: the largest weight of both.
-  const highs = [0, 0], scaled = (side) => (high) => {
-    const before = Math.max(...highs);
-    highs[side] = high;
-    const now = Math.max(...highs);
-    if (now !== before) queueMicrotask(() => maps[1 - side]?.redraw());
-    return () => Math.max(...highs);
+  const none = { full: 0, largest: 0 }, scales = [none, none], scaled = (side) => (scale) => {
+    const before = commonScale(scales);
+    scales[side] = scale;
+    const now = commonScale(scales);
+    if (now.full !== before.full || now.largest !== before.largest) queueMicrotask(() => maps[1 - side]?.redraw());
+    return () => commonScale(scales);
   };
   const maps = sides.map(({ mapBox }, side) => {
     mapBox.addEventListener("lit", (event) => {
@@ -127,7 +128,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       mapBox.hidden = !hasLayer || Boolean(removed);
       noMap.textContent = hasLayer ? removed : why;
       if (!mapBox.hidden) maps[side](each);
-      else highs[side] = 0;
+      else scales[side] = none;
     });
     stepsTitle.textContent = words.steps({ weight: words.aWeight });
     differenceTitle.replaceChildren(h("span", { class: "mark" }, "B − A"), ` ${words.differenceMap}`);

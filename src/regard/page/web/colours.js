@@ -15,27 +15,33 @@ export function swatch(kind) {
   return h("span", { class: kind, "aria-hidden": "true" });
 }
 
+// Between so many places a legend mixes its colours.
+const STRETCHES = 16;
+
 /**
- * The beginning of the legend of weights, with the weight in the middle of the scale; `equal`: where the scale has a mark, what
- * each would have of equal weights; 0: nowhere. `among`: of how many, if the mask hides others.
+ * The beginning of the legend of weights: their colours from 0 to the largest that is drawn, and what they mean.
+ *
+ * scale: {full, largest}: the weight that has the full colour, and the largest that is drawn; name: what has these weights;
+ * equal: where the colours have a mark, what each would have of equal weights; 0: nowhere; among: of how many, if the mask
+ * hides others.
  */
-export function scaleLegend(words, high, equal = 0, among = 0) {
-  const mark = equal ? shareOfColour(equal, high) : null;
-  const half = (name, from, holds) => h("span", { class: `scale ${name}`, "aria-hidden": "true" },
-    mark !== null && holds ? h("i", { class: "equal", style: { left: `${(200 * (mark - from)).toFixed(1)}%` } }) : null);
-  const scale = h("span", { class: "scaled" }, "0% ", half("lower", 0, mark <= 0.5), ` ${percent(weightOfColour(0.5, high))} `,
-    half("upper", 0.5, mark > 0.5), ` ${percent(high)}`);
-  const share = percent(equal), said = among ? words.equalWeightsAllowed({ share, count: among }) : words.equalWeights({ share });
-  return [`${words.legend} `, scale, equal ? ` · ${said}` : ""];
+export function scaleLegend(words, { full, largest }, { name = words.legend, equal = 0, among = 0 } = {}) {
+  const end = Math.max(largest, equal) || full, mark = { class: "equal", style: { left: `${(100 * equal / end).toFixed(1)}%` } };
+  const colours = Array.from({ length: STRETCHES + 1 }, (_, i) => {
+    const place = (i / STRETCHES) ** 2, share = (100 * shareOfColour(end * place, full)).toFixed(1);
+    return `color-mix(in srgb, var(--weight-high) ${share}%, var(--weight-low)) ${(100 * place).toFixed(2)}%`;
+  });
+  const scale = h("span", { class: "scaled" }, "0% ", h("span", { class: "scale", "aria-hidden": "true",
+    style: { background: `linear-gradient(90deg, ${colours.join(", ")})` } }, equal ? h("i", mark) : null), ` ${percent(end)}`);
+  const share = percent(equal), said = [words.scaleMeans,
+    equal ? (among ? words.scaleEqualAllowed({ share, count: among }) : words.scaleEqual({ share })) : "",
+    percent(full) === percent(end) ? "" : words.scaleFull({ share: percent(full) })];
+  return [`${name} `, scale, ...said.filter(Boolean).map((each) => ` · ${each}`)];
 }
 
-// How much of the full colour a weight has: the square root, so that small ones can be told from 0; and the weight that has so much.
+// How much of the full colour a weight has: the square root, so that small ones can be told from 0.
 function shareOfColour(weight, high) {
   return Math.sqrt(clamp(weight / high, 0, 1));
-}
-
-function weightOfColour(share, high) {
-  return high * share ** 2;
 }
 
 /** A colour of the style sheet as three numbers. */

@@ -4,9 +4,10 @@ import { answerChips } from "./answers.js";
 import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
 import { clamp, effectText, isProbability, probability } from "./numbers.js";
+import { isScaledWhole, mapScale } from "./map_scale.js";
 import { patchName } from "./ties.js";
-import { equalAmong, equalShare, fullColour } from "./uniform.js";
-import { heaviest, highestOf, isMasked, orZero, placeAt, weightText } from "./view.js";
+import { equalAmong, equalShare } from "./uniform.js";
+import { heaviest, isMasked, orZero, placeAt, weightText } from "./view.js";
 import { weightsName, wordsOf } from "./words.js";
 
 /**
@@ -39,7 +40,8 @@ export function drawingOf(root, choose, kind, draw, keyOf = () => []) {
       answers.classList.toggle("several", chips.length > 4);
       note.textContent = notes.filter(Boolean).join(" ");
       note.hidden = !note.textContent;
-      const scale = view.weights ? scaleLegend(words, highest(view), equalShare(view), equalAmong(view)) : [], key = keyOf(view, words);
+      const scale = view.weights ? scaleLegend(words, mapScale(view), {
+        name: isScaledWhole(view) ? words.legend : words.legendOfRow, equal: equalShare(view), among: equalAmong(view) }) : [], key = keyOf(view, words);
       legend.replaceChildren(...scale, ...(scale.length && key.length ? [" · "] : []), ...key);
       legend.hidden = !legend.firstChild;
       tell();
@@ -85,9 +87,9 @@ export function chosenItem(view) {
   return ownItem(view) ?? view.key;
 }
 
-/** The weight that has the full colour; `high`: that of two rows with one scale. */
-export function highest({ weights, high = 0 }) {
-  return fullColour(highestOf(weights ?? [], high), weights?.length ?? 0);
+/** The weight that has the full colour. */
+export function highest(view) {
+  return mapScale(view).full;
 }
 
 /** How much of its colour an item has, from 0 to 1; the root, as in the map. */

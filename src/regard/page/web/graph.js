@@ -3,6 +3,7 @@
 import { adjacencyOf } from "./adjacency.js";
 import { s } from "./dom.js";
 import { chosenItem, drawingOf, heaviestItems, ownItem } from "./drawing.js";
+import { labelOf, placeLabels, spotsAround } from "./molecule_labels.js";
 import { discs, nodesSheet, ringsAround, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
 import { ringLegend } from "./rings.js";
@@ -14,6 +15,8 @@ const GRAPH_WIDTH = 860;
 const GRAPH_MARGIN = 36;
 // Nodes around the chosen one.
 const MOST_AROUND = 24;
+// Narrower sheets have smaller nodes.
+const NARROW = 480;
 // Pixels of the sheet for each node, from which on all of them are named.
 const ROOM = 5200;
 
@@ -39,14 +42,28 @@ export function graphView(root, choose) {
     const height = Math.round(Math.max(260, Math.min(460, 0.55 * width)));
     const spots = large ? aroundChosen(view, width, height) : laidOut(input.positions, width, height);
     sizeSheet(sheet, width, height);
-    const radius = large || items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
+    const radius = width < NARROW && items.length > 12 ? 7 : large || items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
     const most = heaviestItems(view), named = new Set([...most, view.key, ownItem(view), hovered]);
     const all = large || (width * height) / items.length >= ROOM;
+    const written = (i, name, text) => s("text", { x: spots[i].x, y: spots[i].y, class: name, "data-item": i }, text);
+    const names = items.map((_, i) => i).filter((i) => spots[i] && (all || named.has(i))).map((i) => written(i, "name", cutName(items[i])));
+    const numbers = most.filter((i) => spots[i]).map((i) => written(i, "number", percent(view.weights[i])));
     sheet.replaceChildren(...edgesOf(view, spots, hovered), ...discs(view, spots, radius, hovered).filter(Boolean), ...ringsAround(view, spots, radius),
-      ...items.map((text, i) => ({ text, i })).filter(({ i }) => spots[i] && (all || named.has(i))).map(({ text, i }) =>
-        s("text", { x: spots[i].x, y: spots[i].y + radius + 14, class: "name", "data-item": i }, cutName(text))),
-      ...most.map((i) => s("text", { x: spots[i].x, y: spots[i].y - radius - 6, class: "number" }, percent(view.weights[i]))));
+      ...numbers, ...names);
+    // What is chosen or attended to is placed first.
+    const ordered = [...numbers, ...names.filter(({ dataset: { item } }) => named.has(Number(item))), ...names.filter(({ dataset: { item } }) => !named.has(Number(item)))];
+    placeLabels(ordered.map((each) => labelBeside(each, spots, radius, numbers.includes(each) ? -1 : 1)), { width, height, atoms: spots, radius, boxes: [], lines: [] });
   }
+}
+
+// A label and where it may stand: rather below its node (1) or above it (-1) than beside it, and nearer to no other node.
+function labelBeside(element, spots, radius, side) {
+  const label = labelOf(element), own = spots[label.item], away = radius + 2 + label.height / 2;
+  const rings = [2, 8, 16, 26].map((more, i) => ({ across: radius + more, down: radius + more, cost: 3 * i }));
+  const found = spotsAround(own, label, rings).map((each) => ({ ...each, cost: each.cost + 4 * Math.max(0, 1 - side * (each.y - own.y) / away) }));
+  const isOwn = (spot) => spots.every((other) => other === own || Math.hypot(spot.x - other.x, spot.y - other.y) > Math.hypot(spot.x - own.x, spot.y - own.y));
+  const clear = found.filter(isOwn);
+  return { ...label, spots: clear.length ? clear : found };
 }
 
 // Where the layout says, in pixels.

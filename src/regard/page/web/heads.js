@@ -2,25 +2,30 @@
 import { MOST_SHOWN } from "./answers.js";
 import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
-import { changeOfNumber, changeText, isShownNoise, probability } from "./numbers.js";
-import { highOfLayer, thumbnailsIn } from "./thumbnails.js";
+import { changeOfNumber, changeText, effectText, isShownNoise, isUnchanged, percent, probability } from "./numbers.js";
+import { highOfLayer, isJoined, thumbnailsIn } from "./thumbnails.js";
 import { floorText } from "./noise.js";
 import { changeSize, fullChange, isRemoved } from "./view.js";
 import { patternOf, wordsOf } from "./words.js";
 
 // If a layer has more heads than that, they stand without their words, which a line tells of one of them.
 const MOST_WITH_WORDS = 6;
+// In a narrow window so many stand beside each other.
+const MOST_IN_A_ROW = 5;
+// So many of them are named.
+const MOST_TELLING = 4;
 
 /**
  * The heads; `choose` is called with the layer and the head, and of two records with the one that has them.
  *
  * formOf(root, line, choose) says what is told of them: {list, frame(rows, many, view), parts(tile, pictures, view),
- * show(tiles, view), told(tile, view)}: the element that scrolls, what puts the rows into the root, the children of a button,
- * what changes in the buttons with the view, and what the line says of one.
+ * show(tiles, view, full), told(tile, view)}: the element that scrolls, what puts the rows into the root, the children of a
+ * button, what changes in the buttons with the view, and what the line says of one. full: the weight that has the full colour; 0:
+ * a colour is none of a weight.
  */
 export function headsView(root, choose, signal, formOf = headsOfOne) {
   const line = h("p", { class: "quiet line" }), form = formOf(root, line, choose), pictures = thumbnailsIn(root, signal);
-  let built = null, tiles = [], shown = null;
+  let built = null, tiles = [], shown = null, full = 0;
 
   return (view) => {
     const { high } = scaleOf(root), name = `${view.both ? "both" : view.state.record} ${view.state.lang} ${high}`;
@@ -34,7 +39,7 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
       tile.button.setAttribute("aria-pressed", String(tile.pressed));
       if (tile.pressed && !tile.button.matches(":hover")) reveal(tile.button);
     }
-    form.show(tiles, view);
+    form.show(tiles, view, full);
     tell(null);
   };
 
@@ -61,6 +66,7 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
     const layers = records.flatMap((each) => each.layers), pools = records.flatMap(({ pooling }) => pooling ?? []);
     // One scale, so that heads can be compared.
     const high = Math.max(1e-9, ...[...layers, ...pools].map(highOfLayer));
+    full = [...layers, ...pools].some(isJoined) ? 0 : high;
     const count = Math.max(...records.map((each) => each.layers.length));
     tiles = [];
     pictures.begin(layers.reduce((sum, { heads }) => sum + heads, 0));
@@ -75,7 +81,7 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
         : pictures.add(each, head, scale, high)));
       made.button = button(layer === null ? "pooling" : `head ${layer} ${head}`, form.parts(made, drawn, view),
         () => choose({ ...(view.both ? { side: there.indexOf(true) } : {}), layer, head, key: null }),
-        { class: "tile", title: view.both ? made.name : short });
+        { class: layer === null && !view.both ? "tile pooled" : "tile", title: view.both ? made.name : short });
       for (const event of ["pointerenter", "focus"]) made.button.addEventListener(event, () => tell(made));
       for (const event of ["pointerleave", "blur"]) made.button.addEventListener(event, () => tell(null));
       tiles.push(made);
@@ -86,19 +92,29 @@ export function headsView(root, choose, signal, formOf = headsOfOne) {
       const heads = [...(most === 1 ? [] : [null]), ...Array(most).keys()];
       return h("div", { class: "layer", role: "group", "aria-label": words.layerOf({ layer: layer + 1, count }) },
         h("span", { class: "name" }, String(layer + 1)),
-        h("div", { class: "tiles", style: { "--count": heads.length } }, heads.map((head) => tile(layer, head))));
+        h("div", { class: "tiles", style: placesOfTiles(heads.length) }, heads.map((head) => tile(layer, head))));
     });
+    // As wide as a row of heads.
+    const widest = Math.max(1, ...layers.map(({ heads }) => heads + (heads > 1)));
     // The pooling comes after the layers, so it stands above them.
     const pooled = records.every(({ pooling, outcomes }) => pooling && outcomes.places.some(({ query }) => query === null));
-    if (pooled) rows.push(h("div", { class: "layer" }, h("span", { class: "name" }), h("div", { class: "tiles" }, tile(null, null))));
+    if (pooled) rows.push(h("div", { class: "layer" }, h("span", { class: "name" }), h("div", { class: "tiles", style: placesOfTiles(widest) }, tile(null, null))));
     form.frame(rows.reverse(), layers.some(({ heads }) => heads > MOST_WITH_WORDS), view);
   }
 }
 
+// How many pictures there are in a layer, and in a narrow window in each of its rows.
+function placesOfTiles(count) {
+  return { "--count": count, "--columns": Math.ceil(count / Math.ceil(count / MOST_IN_A_ROW)) };
+}
+
 // Of one record: the pattern of a head, and the answer without it.
-function headsOfOne(root, line) {
-  const key = h("p", { class: "heads-key" });
-  root.after(key);
+function headsOfOne(root, line, choose) {
+  const key = h("p", { class: "heads-key" }), colours = h("p", { class: "heads-colours" });
+  // Of many heads those that matter most are named above the pictures.
+  const named = h("p", { class: "named" });
+  root.before(named);
+  root.after(key, colours);
   return {
     list: root,
     frame(rows, many) {
@@ -108,13 +124,21 @@ function headsOfOne(root, line) {
     parts(tile, pictures, { data, state }) {
       tile.pattern = tile.head === null ? "" : patternOf(data.layers[tile.layer].patterns[tile.head] || "", state.lang);
       tile.after = h("span", { class: "after" });
-      return [...pictures, h("span", { class: "under" }, h("span", {}, tile.short),
+      const short = tile.layer !== null && tile.head === null
+        ? [h("span", { class: "full" }, tile.short), h("span", { class: "brief", "aria-hidden": "true" }, wordsOf(state.lang).allHeadsBrief)] : tile.short;
+      return [...pictures, h("span", { class: "under" }, h("span", {}, short),
         tile.pattern && h("span", { class: "pattern" }, ` ${tile.pattern}`), tile.after)];
     },
-    show(tiles, view) {
+    show(tiles, view, high) {
       const full = fullChange(view.removed.flat(), view);
       key.replaceChildren(...(view.removed.length ? keyOf(view, root.classList.contains("many")) : []));
       const words = wordsOf(view.state.lang);
+      const most = root.classList.contains("many") ? telling(tiles, view, words) : [];
+      named.hidden = !most.length;
+      named.replaceChildren(...(most.length ? [`${words.mostTelling} `] : []), ...most.map(({ layer, head, short, outcome }) =>
+        button(`named ${layer} ${head}`, [h("strong", {}, short), ` ${effectText(outcome, view.place, view.kind, words)}`],
+          () => choose({ layer, head, key: null }))));
+      colours.textContent = high && tiles.length > 1 ? words.keyOfColours({ share: percent(high) }) : "";
       for (const { layer, head, short, button, after } of tiles) {
         const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
         after.textContent = outcome ? answer(view, outcome) : "";
@@ -128,6 +152,14 @@ function headsOfOne(root, line) {
     },
     told: ({ name, pattern, after }) => [[name, pattern, after.textContent.trim()].filter(Boolean).join(" · ")],
   };
+}
+
+// The heads without which the answer changes most, if they can be told from noise: each with its outcome.
+function telling(tiles, { removed, place, kind }, words) {
+  return tiles.filter(({ layer, head }) => removed.length && layer !== null && head !== null)
+    .map((tile) => ({ ...tile, outcome: removed[tile.layer][tile.head] }))
+    .filter(({ outcome }) => !outcome.isNoise && !isUnchanged(outcome, place, kind, words))
+    .sort((a, b) => changeSize(b.outcome) - changeSize(a.outcome)).slice(0, MOST_TELLING);
 }
 
 // What the numbers below the heads are, and which of them are noise.

@@ -6,6 +6,7 @@ import { chipStyle } from "./map_scale.js";
 import { percent, probability } from "./numbers.js";
 import { fitPaper } from "./paper.js";
 import { rowsOf, wayBetween } from "./rows_between.js";
+import { tagMeaning } from "./terms.js";
 import { nounOf, wordsOf } from "./words.js";
 import { heaviest, placeAt, weightText } from "./view.js";
 import { known, rowOf } from "./weights.js";
@@ -94,7 +95,7 @@ export function itemsView(root, choose, peek, signal) {
     const { data, weights } = view, alone = pair || view.pooled;
     const label = data.labels[i], score = data.scores[i];
     const note = pair ? null : label === undefined || label === "" ? null
-      : h("span", { class: "label" }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : ` ${probability(score)}`);
+      : h("span", { class: "label", title: tagMeaning(data, label, view.state.lang) }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : ` ${probability(score)}`);
     const text = shownText(data.items[i]), title = titleOf(data.items[i], MOST_SHOWN);
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
     const main = alone ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)

@@ -7,10 +7,18 @@ import { leftOut } from "./left_out.js";
 import { clamp } from "./numbers.js";
 import { isModified, languageButtons, putUp, tellLanguage } from "./shell.js";
 import { firstState, hashOf, readState } from "./state.js";
+import { termsOf } from "./terms.js";
 import { tilesOf } from "./threads.js";
 import { placeAt } from "./view.js";
 import { warningsOf } from "./warned.js";
 import { nounOf, messageText, wordsOf } from "./words.js";
+
+// What a reader may pick: what was written, an item that has an answer of its own, or one of those that have one in common.
+function askOf({ queries, noun, outcomes: { places } }, words, lang) {
+  if (queries) return words.pickWritten;
+  const name = nounOf(noun, lang), values = { article: /^[aeiou]/.test(name) ? "an" : "a", noun: name };
+  return places.every(({ query }) => query === null) ? words.pickOfWhole(values) : words.pick(values);
+}
 
 /**
  * Build the page from its data in place of what is there, until `signal` ends it; `formOf` makes of the data what the page
@@ -37,12 +45,12 @@ export function start(all, formOf, signal) {
   const where = h("h1", { class: "where" }), ask = h("p", { class: "ask quiet" });
   const languages = h("p", { class: "languages" }), records = h("p", { class: "records" });
   const items = h("div", {}), warned = h("div", {}), sentence = h("p", { class: "sentence", "aria-live": "polite" });
-  const compared = h("div", {}), heads = h("div", { class: "heads" }), map = h("div", {}), steps = h("div", {});
+  const glossary = h("p", { class: "glossary" }), compared = h("div", {}), heads = h("div", { class: "heads" }), map = h("div", {}), steps = h("div", {});
   const comparedPart = part("compared-part", compared), headsPart = part("heads-part", heads);
   const mapPart = part("map-part", map), stepsPart = part("steps-part", steps);
   const checked = h("footer", {});
   const help = h("dialog", {}), find = h("dialog", { class: "find" });
-  const page = h("main", { class: "live" }, h("header", {}, where, languages), records, ask, items, warned, sentence,
+  const page = h("main", { class: "live" }, h("header", {}, where, languages), records, ask, items, warned, sentence, glossary,
     h("div", { class: "columns" }, comparedPart.section, headsPart.section, mapPart.section, stepsPart.section),
     checked, help, find);
   putUp(page);
@@ -76,12 +84,14 @@ export function start(all, formOf, signal) {
     where.replaceChildren(h("strong", {}, "regard"), form.heading(view, words).filter(Boolean).map((each) => ` · ${each}`).join(""));
     languages.replaceChildren(...languageButtons(state.lang, (lang) => choose({ lang })), button("help", `? ${words.keys}`, showHelp, { class: "plain" }));
     showRecords(words);
-    const noun = nounOf(data.queries ? "word" : data.noun, state.lang);
-    ask.textContent = words.pick({ article: /^[aeiou]/.test(noun) ? "an" : "a", noun });
+    ask.textContent = askOf(data, words, state.lang);
     warned.replaceChildren(...warningsOf(form.warnings(view), words));
     const parts = form.sentence(view), uncut = messageText(form.sentence(view, Infinity));
     sentence.title = uncut === messageText(parts) ? "" : uncut;
     sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
+    const terms = termsOf(form.told(view), words, state.lang);
+    glossary.replaceChildren(...terms.map(([term, meaning], i) => `${i ? " · " : ""}${words.termMeans({ term, meaning })}`));
+    glossary.hidden = !terms.length;
     const name = (found, title, note) => {
       found.title.textContent = title;
       found.note.textContent = note;

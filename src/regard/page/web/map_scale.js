@@ -1,4 +1,4 @@
-// The scale of the map, for chips beside it: the same weight has the same colour in both.
+// The scale of the map, for chips and drawings beside it: the same weight has the same colour in all of them.
 import { colourOf, scaleOf } from "./colours.js";
 import { fullColour } from "./uniform.js";
 import { highestOf } from "./view.js";
@@ -11,10 +11,21 @@ const MIDDLE = 0.179;
 
 const largests = new WeakMap();
 
-/** The weight that has the full colour in the map of a view, or where that is too large, in its row. */
-export function highOfMap({ layer, head, weights }) {
-  const isSmall = layer.queries * layer.keys * layer.heads <= MOST_SCALED;
-  return fullColour(isSmall && known(layer, head) === "all" ? largestOfHead(layer, head) : highestOf(weights ?? [], 0), layer.keys);
+/** Whether the map of a view has one scale for all of its windows. */
+export function isScaledWhole({ layer, head }) {
+  return layer.queries * layer.keys * layer.heads <= MOST_SCALED && known(layer, head) === "all";
+}
+
+/** The scale of the map of a view, or where that is too large, of its row: {full, largest}, as `scaleLegend` takes it. */
+export function mapScale({ scale, layer, head, weights }) {
+  if (scale) return scale;
+  const largest = isScaledWhole({ layer, head }) ? largestOfHead(layer, head) : highestOf(weights ?? [], 0);
+  return { full: fullColour(largest, layer.keys), largest };
+}
+
+/** The one scale of several: {full, largest}. */
+export function commonScale(scales) {
+  return { full: Math.max(...scales.map(({ full }) => full)), largest: Math.max(...scales.map(({ largest }) => largest)) };
 }
 
 function largestOfHead(layer, head) {
@@ -27,9 +38,9 @@ function largestOfHead(layer, head) {
 }
 
 /** The style of a chip with a weight: the colour of its cell in the map, and black or white on it. */
-export function chipStyle(root, { mapHigh, ...view }, weight) {
+export function chipStyle(root, view, weight) {
   if (!(weight >= 0)) return {};
-  const colour = colourOf(weight, mapHigh ?? highOfMap(view), scaleOf(root));
+  const colour = colourOf(weight, mapScale(view).full, scaleOf(root));
   return { "--fill": `rgb(${colour.join(" ")})`, "--on-fill": luminance(colour) > MIDDLE ? "#000" : "#fff" };
 }
 

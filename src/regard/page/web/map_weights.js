@@ -1,9 +1,12 @@
 // The cells of a map of weights, from the whole map down to single pairs.
 import { colourOf, scaleLegend, scaleOf } from "./colours.js";
 import { fromOverview, highOf, imageOf } from "./thumbnails.js";
+import { isScaledWhole, mapScale } from "./map_scale.js";
 import { missingText } from "./left_out.js";
 import { percent } from "./numbers.js";
 import { cells, cellsOfTop } from "./tiles.js";
+import { equalShare } from "./uniform.js";
+import { highestOf } from "./view.js";
 import { headsOf, known } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
 
@@ -18,10 +21,10 @@ const LATER = 2 ** 23;
 const LEAST_NUMBERED = 30;
 
 /**
- * The source of a map of weights; `tiles` computes cells away from the page's own thread, `scaled` is given the largest
- * number that is drawn and gives a function of the one that has the full colour.
+ * The source of a map of weights; `tiles` computes cells away from the page's own thread, `scaled` is given the scale of what is
+ * drawn, {full, largest}, and gives a function of the one that it has.
  */
-export function weightCells(tiles, scaled = (high) => () => high) {
+export function weightCells(tiles, scaled = (scale) => () => scale) {
   return {
     name: "map", zooms: true, scaled,
     title: ({ data, state: { lang } }) => wordsOf(lang).map({ noun: nounOf(data.noun, lang, true) }),
@@ -30,7 +33,8 @@ export function weightCells(tiles, scaled = (high) => () => high) {
       const size = [window.bottom - window.top, window.right - window.left], pairs = heads.length * size[0] * size[1];
       const give = (found, its = window, ...notes) => {
         const { tall, wide } = found, joined = tall * wide > 1 ? [words.joined({ tall, wide })] : [];
-        show({ found, window: its, most: highOf(found, layer), notes: [...joined, ...notes] });
+        const scale = tall * wide === 1 && isScaledWhole(view) ? mapScale(view) : { full: highOf(found, layer), largest: highestOf(found.sums, 0) };
+        show({ found, window: its, most: scale, notes: [...joined, ...notes] });
       };
       if (there === "all" && (pairs <= AT_ONCE || !layer.overview && pairs <= AT_MOST)) give(cells(layer, heads, window, CELLS, CELLS));
       else if (there === "largest" && Math.max(...size) <= CELLS) {
@@ -41,7 +45,7 @@ export function weightCells(tiles, scaled = (high) => () => high) {
         if (there === "all" && pairs <= LATER && later) tiles(view, heads, window, CELLS).then((exact) => give(exact));
       } else show({ found: null, notes: [missingText(view)] });
     },
-    palette(root, high) {
+    palette(root, { full: high }) {
       const scale = scaleOf(root);
       return { least: LEAST_NUMBERED, image: (found) => imageOf(found, scale, high), colour: (value) => colourOf(value, high, scale),
         dot: (value) => colourOf(value, 1, scale), text: percent };
@@ -51,7 +55,8 @@ export function weightCells(tiles, scaled = (high) => () => high) {
     },
     said: (words, { sums, most, tall, wide }, cell) => percent(sums[cell]) +
       (tall * wide === 1 ? "" : `, ${words.largestOne({ share: percent(most[cell]) })}`),
-    legend: (words, high, { wide }, view) => scaleLegend(words, high, wide * equalShare(view, null)),
+    legend: (words, scale, { tall, wide }, view) => scaleLegend(words, scale, {
+      name: tall * wide === 1 ? words.legend : words.legendOfCell, equal: wide * equalShare(view, null) }),
   };
 }
 

@@ -1,7 +1,7 @@
 // A molecule, as chemists draw it: atoms shaded by the weights of the chosen row, and the chosen atom framed.
 import { s } from "./dom.js";
 import { drawingOf, heaviestItems } from "./drawing.js";
-import { boxAt, placedLabels, spotsAround } from "./molecule_labels.js";
+import { boxAt, labelOf, measured, placeLabels, spotsAround } from "./molecule_labels.js";
 import { discs, nodesSheet, ringsAround, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
 import { ringLegend } from "./rings.js";
@@ -10,7 +10,7 @@ import { wordsOf } from "./words.js";
 const MOLECULE_WIDTH = 680;
 const MOLECULE_HEIGHT = 380;
 // Atoms whose discs are smaller have no numbers.
-const LEAST_NUMBERED_ATOM = 11;
+const LEAST_NUMBERED_ATOM = 5;
 // Room for a number beside an atom at the edge.
 const MOLECULE_MARGIN = { across: 64, down: 50 };
 // Sizes of letters in pixels: of symbols, and of the smallest numbers.
@@ -41,19 +41,9 @@ export function moleculeView(root, choose) {
     const weights = heaviestItems(view).map((i) => written(i, "number", percent(view.weights[i])));
     sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds, ...ringsAround(view, spots, radius), ...symbols.filter(Boolean), ...numbers, ...weights);
     const boxes = symbols.map((each) => each && measured(each));
-    place([...numbers.map((each) => numberLabel(each, spots, radius, boxes)), ...weights.map((each) => weightLabel(each, spots, radius))],
+    placeLabels([...numbers.map((each) => numberLabel(each, spots, radius, boxes)), ...weights.map((each) => weightLabel(each, spots, radius))],
       { width, height, atoms: spots, radius, boxes: boxes.filter(Boolean).map((each) => boxAt(each, each)), lines: bonds.map(endsOf) });
   }
-}
-
-// Put labels where none stands on another one, and leave out those for which there is no such place.
-function place(labels, sheet) {
-  placedLabels(labels, sheet).forEach((spot, i) => {
-    const { element, shift } = labels[i];
-    if (!spot) return element.remove();
-    element.setAttribute("x", spot.x - shift.x);
-    element.setAttribute("y", spot.y - shift.y);
-  });
 }
 
 // The number of an atom, by which the texts name it: in its disc or beside it, with a symbol beside that.
@@ -72,17 +62,6 @@ function weightLabel(element, spots, radius) {
   const away = Math.hypot(own.x - middle.x, own.y - middle.y) || 1;
   const inwards = ({ x, y }) => ((own.x - x) * (own.x - middle.x) + (own.y - y) * (own.y - middle.y)) / (away * (Math.hypot(own.x - x, own.y - y) || 1));
   return { ...label, spots: spotsAround(own, label, rings).map((each) => ({ ...each, cost: each.cost + 2 * (1 + inwards(each)) })) };
-}
-
-function labelOf(element) {
-  const { width, height, x, y } = measured(element);
-  return { element, item: Number(element.dataset.item), width, height, shift: { x: x - Number(element.getAttribute("x")), y: y - Number(element.getAttribute("y")) } };
-}
-
-// The size of a text and its middle.
-function measured(element) {
-  const { x, y, width, height } = element.getBBox();
-  return { x: x + width / 2, y: y + height / 2, width, height };
 }
 
 function endsOf(line) {

@@ -1,5 +1,5 @@
-// Where the numbers of atoms and their weights stand in a drawing, so that none stands on another one, on a bond or beside an atom
-// that it isn't of.
+// Where the names and numbers of atoms or nodes and their weights stand in a drawing, so that none stands on another one, on a bond
+// or beside an atom that it isn't of.
 const TURNS = 24;
 // What a place costs: on another label, outside of the sheet, across a bond, on another atom, nearer to another atom.
 const COSTS = { label: 100, outside: 100, bond: 4, atom: 3, stranger: 8 };
@@ -9,6 +9,28 @@ const ROUNDS = 3;
 const DIGITS = 0.7;
 // How far labels are apart, in pixels.
 const LABELS_APART = 1;
+
+/** Put labels where none stands on another one, and leave out those for which there is no such place. */
+export function placeLabels(labels, sheet) {
+  placedLabels(labels, sheet).forEach((spot, i) => {
+    const { element, shift } = labels[i];
+    if (!spot) return element.remove();
+    element.setAttribute("x", spot.x - shift.x);
+    element.setAttribute("y", spot.y - shift.y);
+  });
+}
+
+/** A text of a drawing as a label of its item, without spots. */
+export function labelOf(element) {
+  const { width, height, x, y } = measured(element);
+  return { element, item: Number(element.dataset.item), width, height, shift: { x: x - Number(element.getAttribute("x")), y: y - Number(element.getAttribute("y")) } };
+}
+
+/** The size of a text and its middle. */
+export function measured(element) {
+  const { x, y, width, height } = element.getBBox();
+  return { x: x + width / 2, y: y + height / 2, width, height };
+}
 
 /** The places around an atom for a label of a size: on ellipses whose edges are so far from the middle, each with what it costs. */
 export function spotsAround({ x, y }, { width, height }, rings) {

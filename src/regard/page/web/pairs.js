@@ -2,10 +2,9 @@
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { areOfOneModel } from "./facts.js";
-import { highOfMap } from "./map_scale.js";
+import { commonScale, mapScale } from "./map_scale.js";
 import { within } from "./state.js";
-import { fullColour } from "./uniform.js";
-import { highestOf, viewOf } from "./view.js";
+import { viewOf } from "./view.js";
 
 /**
  * The pairs of two records. A state is in the terms of the first one where that has all that is chosen, and otherwise in
@@ -85,9 +84,8 @@ export function pairsOf({ records, against }) {
       const own = viewOf(records[state.record], state), theirs = otherView(state, own);
       const both = state.record === 0 ? [own, theirs] : [theirs, own];
       // One scale for both.
-      const high = Math.max(...both.map(({ weights }) => fullColour(highestOf(weights ?? [], 0), weights?.length ?? Infinity)));
-      const mapHigh = Math.max(...both.map(highOfMap));
-      return { ...own, both: both.map((each) => ({ ...each, high, mapHigh })) };
+      const scale = commonScale(both.map(mapScale));
+      return { ...own, both: both.map((each) => ({ ...each, scale })) };
     },
     /** The next prediction in the order of both texts. */
     step: (state, by) => neighbour("places", state.record, state.place, by, "place"),

@@ -21,7 +21,7 @@ const PICTURE_COVER = 0.72;
 export function pictureView(root, choose) {
   const apart = h("ol", { class: "chips apart", role: "list" });
   const canvas = h("canvas", { tabindex: 0, role: "img", class: "patches", "data-id": "picture" });
-  const drawing = drawingOf(root, choose, "picture", draw, ringLegend);
+  const drawing = drawingOf(root, choose, "picture", draw, (view, words) => ringLegend(view, words, "square"));
   // Numbers of rows and columns at the edges, by which the texts name the patches.
   const edges = ["edge-columns", "edge-rows"].map((each) => h("span", { class: each, "aria-hidden": "true" }));
   drawing.sheet.append(apart, h("div", { class: "edged" }, ...edges, canvas));
@@ -49,9 +49,8 @@ export function pictureView(root, choose) {
     const words = wordsOf(view.state.lang), { first, grid: [rows, columns] } = input;
     canvas.setAttribute("aria-label", words.picture({ rows, columns }));
     const others = view.data.items.map((_, i) => i).filter((i) => i < first || i >= first + rows * columns);
-    const high = highest(view);
     apart.replaceChildren(...others.map((i) => h("li", { class: i === ownItem(view) ? "selected" : "",
-      style: i === ownItem(view) || !view.weights ? {} : chipStyle(root, { ...view, mapHigh: high }, view.weights[i]) },
+      style: i === ownItem(view) || !view.weights ? {} : chipStyle(root, view, view.weights[i]) },
     chipButton(`item ${i}`, shownText(view.data.items[i]), view.weights ? h("span", { class: "label" }, weightText(view, i)) : null,
       i === ownItem(view), () => drawing.pick(i), { onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) }))));
     apart.hidden = !others.length;

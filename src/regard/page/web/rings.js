@@ -23,12 +23,12 @@ export function ringsOf(view) {
     .map(({ item, share }) => ({ item, width: RING.least + share * (RING.most - RING.least), rises: kind !== "vectors" && hidden[item].change > 0 }));
 }
 
-/** What the rings mean, for a legend; nothing if there are none. */
-export function ringLegend(view, words) {
-  const rings = ringsOf(view), label = view.kind === "labels" ? clipped(view.place.label, MOST_SHOWN) : words.theNumber;
+/** What the rings mean, for a legend; nothing if there are none. shape: "" for round ones, or "square". */
+export function ringLegend(view, words, shape = "") {
+  const rings = ringsOf(view), label = view.kind === "labels" ? words.probabilityOf({ label: clipped(view.place.label, MOST_SHOWN) }) : words.theNumber;
   if (!rings.length) return [];
   const key = (rises, text) => (rings.some((each) => each.rises === rises)
-    ? [h("span", { class: "ring-key" }, swatch(rises ? "ring rises" : "ring"), ` ${text}`), " · "] : []);
+    ? [h("span", { class: "ring-key" }, swatch(["ring", rises && "rises", shape].filter(Boolean).join(" ")), ` ${text}`), " · "] : []);
   return [...key(false, view.kind === "vectors" ? words.ringChanged : words.ringLower({ label })), ...key(true, words.ringHigher({ label })),
     words.ringWidth({ least: leastRinged(view, rings) })];
 }

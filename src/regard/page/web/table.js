@@ -1,7 +1,7 @@
 // Vectors as rows of a table with named columns, each beside its weight; the chosen row is framed.
 import { around, range } from "./answers.js";
 import { button, h, headedTable, token } from "./dom.js";
-import { chosenItem, drawingOf, highest, ownItem } from "./drawing.js";
+import { chosenItem, drawingOf, ownItem } from "./drawing.js";
 import { chipStyle } from "./map_scale.js";
 import { brief } from "./numbers.js";
 import { weightText } from "./view.js";
@@ -15,10 +15,10 @@ export function tableView(root, choose) {
   let made = null;
 
   return (view) => {
-    const { input, items } = view.data, words = wordsOf(view.state.lang), high = highest(view);
+    const { input, items } = view.data, words = wordsOf(view.state.lang);
     const { from, to } = around(items.length, chosenItem(view)), shown = input.columns.length;
     const head = [nounOf(view.data.noun, view.state.lang), ...(view.weights ? [weightsName(view, words)] : []), ...input.columns];
-    made = range(from, to).map((i) => row(view, i, high));
+    made = range(from, to).map((i) => row(view, i));
     const gap = (count) => (count ? [h("tr", { class: "gap" }, h("td", { colspan: head.length }, `… ${count.toLocaleString("en")}`))] : []);
     box.setAttribute("aria-label", words.rows({ rows: items.length, columns: input.width }));
     box.replaceChildren(headedTable({}, head.map(token), [...gap(from), ...made, ...gap(items.length - to)]));
@@ -26,10 +26,10 @@ export function tableView(root, choose) {
     made[chosenItem(view) - from]?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
   };
 
-  function row(view, i, high) {
+  function row(view, i) {
     const { input, labels, items } = view.data, own = ownItem(view), { values: { data, shape: [, width] } } = input;
     return h("tr", { "data-item": i, class: [i === own ? "own" : "", i === view.key ? "key" : ""].filter(Boolean).join(" "),
-      style: view.weights ? chipStyle(root, { ...view, mapHigh: high }, view.weights[i]) : {}, onclick: () => drawing.pick(i),
+      style: view.weights ? chipStyle(root, view, view.weights[i]) : {}, onclick: () => drawing.pick(i),
       onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) },
     h("th", { scope: "row" }, button(`item ${i}`, [token(items[i]), labels[i] ? h("span", { class: "quiet" }, ` ${labels[i]}`) : null], null,
       { class: "plain", "aria-pressed": String(i === own) })),

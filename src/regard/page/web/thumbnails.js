@@ -8,7 +8,7 @@ import { headsOf, isComing, known, sharedMask } from "./weights.js";
 
 const THUMBNAIL = 64;
 // Of more pictures, each is drawn when it comes into sight.
-const AT_FIRST = 64;
+const AT_FIRST = 96;
 
 /** The pictures in an element, which is told by an event, "arrived", when the page has unpacked a layer. */
 export function thumbnailsIn(root, signal) {
@@ -69,6 +69,11 @@ function thumbnail(layer, head) {
 export function highOfLayer(layer) {
   if (layer.overview_high !== undefined) return fullColour(layer.overview_high, layer.keys / layer.keys_joined);
   return Math.max(...headsOf(layer, null).map((head) => thumbnail(layer, head)).map((found) => (found ? highOf(found, layer) : 0)));
+}
+
+/** Whether a cell of the small pictures of a layer joins several weights. */
+export function isJoined(layer) {
+  return layer.overview ? layer.keys_joined * layer.rows_joined > 1 : Math.max(layer.keys, layer.queries) > THUMBNAIL;
 }
 
 /** The cells of the overview of a head, or averaged over all heads. */

@@ -60,6 +60,11 @@ export function inputNameOf(kind, lang) {
   return lang === "zh" ? MESSAGES.inputs[kind] : kind;
 }
 
+/** The name of a tag of Universal Dependencies, in a language; null if it is none. */
+export function tagOf(tag, lang) {
+  return Object.hasOwn(MESSAGES.tags, tag) ? MESSAGES.tags[tag][lang === "zh" ? "zh" : "en"] : null;
+}
+
 /** The name of a head's pattern, in a language. */
 export function patternOf(pattern, lang) {
   return lang === "zh" ? MESSAGES.patterns[pattern] || pattern : pattern;

@@ -11,6 +11,7 @@ import { backToStart, changesOf, firstWorked, readWorked, workedHash } from "./w
 import { movedCells, workedView } from "./worked_view.js";
 
 const LISTED = 8;  // changes that have a button of their own
+const MOST_BESIDE = 4;  // keys of which two tables stand beside each other in a wide window
 
 /** Build the page from its data in place of what is there. */
 function startWorked(data) {
@@ -50,7 +51,8 @@ function startWorked(data) {
     told = h("p", { class: "told", "aria-live": "polite" });
     const header = h("header", {}, h("h1", { class: "where" }, h("strong", {}, "regard"), ` · ${data.title[lang]}`),
       h("p", { class: "languages" }, languageButtons(lang, (chosen) => choose((now) => ({ ...now, lang: chosen })))));
-    const left = h("div", {}, inputSections(sheet), scoresSection(sheet), maskSection(sheet), weightsSection(sheet),
+    const isNarrow = data.items.length <= MOST_BESIDE;
+    const left = h("div", { class: isNarrow ? "stages beside" : "stages" }, inputSections(sheet), scoresSection(sheet), maskSection(sheet), weightsSection(sheet),
       exercise ? [] : [outputsSection(sheet), ...printedSections(sheet)]);
     page.replaceChildren(header, ...(data.about ? [h("p", { class: "quiet" }, data.about[lang].replaceAll("sqrt(d)", "√d"))] : []), ...changesPart(),
       h("div", { class: "flow" }, left, pairPart()), told, h("footer", {}, h("p", {}, `${say("address")} ${say("keys")}`)));

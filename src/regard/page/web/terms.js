@@ -1,0 +1,32 @@
+// What the page's short names mean, for readers who meet them first: tags, the end of an output, the error of a model.
+import { tagOf } from "./words.js";
+
+// Fewer labels may have the name of a tag by chance.
+const LEAST_TAGS = 2;
+// As records name the end of what is written.
+const END = "(end)";
+
+/** The short names in some records and what they mean, as [name, meaning]. */
+export function termsOf(records, words, lang) {
+  const outcomes = records.map((each) => each.outcomes), found = [...new Set(records.flatMap(tagsIn))].sort().map((tag) => [tag, tagOf(tag, lang)]);
+  if (outcomes.some(({ form, places }) => form === "generated" && places.at(-1)?.name === END)) found.push([END, words.endMeans]);
+  if (outcomes.some(({ kind, error }) => kind === "numbers" && typeof error === "number")) found.push(["RMSE", words.errorMeans]);
+  return found;
+}
+
+/** What a label means, if all labels of the record are tags of Universal Dependencies; else null. */
+export function tagMeaning(data, label, lang) {
+  return tagsIn(data).includes(label) ? tagOf(label, lang) : null;
+}
+
+const tags = new WeakMap();
+
+// The tags of a record: all of its labels, if each is one.
+function tagsIn(data) {
+  if (!tags.has(data)) {
+    const { kind, form, labels, places } = data.outcomes, isTagged = kind === "labels" && form !== "generated";
+    const every = isTagged ? new Set([...labels, ...data.labels, ...places.map(({ label }) => label)].filter(Boolean)) : new Set();
+    tags.set(data, every.size >= LEAST_TAGS && [...every].every((each) => tagOf(each, "en") !== null) ? [...every] : []);
+  }
+  return tags.get(data);
+}
