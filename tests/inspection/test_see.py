@@ -10,7 +10,7 @@ from torch import nn
 import regard
 from regard.errors import ArgumentError
 from regard.inspection import Case, HideKey, LayerRecord, Outcome, Outcomes, Place, Record, see, story, story_of
-from regard.inspection.explain.see import MOST_CHANGES
+from regard.inspection.explain.see import MOST_CHANGES, _compared
 from regard.page import Comparison, Items, Table, as_text
 from regard.page.numbers import four_digits
 
@@ -119,6 +119,25 @@ def test_the_answer_that_was_given_counts_and_not_the_most_probable_one(toy):
     mask = torch.tensor([[True, False, False, False]])
     expected = (probabilities(toy, mask) - before)[:, 2]
     assert [each.change for each in record.outcomes.hidden[0]] == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("after", "follows"),
+    [
+        # The class that was likelier from the start is not what the answer becomes.
+        ([0.7, 0.1, 0.2], (2, 0.2)),
+        ([0.4, 0.1, 0.5], (2, 0.5)),
+        # Another one is.
+        ([0.3, 0.6, 0.1], (1, 0.6)),
+    ],
+)
+def test_what_was_likelier_than_the_answer_before_is_no_change(toy, after, follows):
+    before = torch.tensor([[0.6, 0.1, 0.3]]).double()
+    (found,) = _compared(case_of(toy, answers=(2,)), before, torch.tensor([[after]])).tolist()
+    assert found[0] == pytest.approx([after[2] - 0.3, *follows])
+    # The most probable class is the answer where none was given.
+    (found,) = _compared(case_of(toy), before, torch.tensor([[after]])).tolist()
+    assert found[0] == pytest.approx([after[0] - 0.6, max(range(3), key=after.__getitem__), max(after)])
 
 
 def test_what_is_hidden_can_be_chosen(toy):

@@ -143,6 +143,12 @@ def test_the_page_has_the_same_rule_and_scales(script):
         assert full == pytest.approx(full_colour(row[0], len(row)))
 
 
+def test_of_two_weights_among_zeros_the_mask_says_whether_the_others_could_have_any(script):
+    rows = [([0.51, 0.0, 0.49], 2), ([0.51, 0.0, 0.49], 3), ([0.51, 0.0, 0.49], 0), ([0.6, 0.0, 0.4], 2)]
+    assert [uniform_over(*each) for each in rows] == [2, 0, 0, 0]
+    assert script(joined("uniform.js"), "x.map((each) => uniformOver(...each))", rows) == [2, 0, 0, 0]
+
+
 def test_a_row_of_which_the_page_has_the_largest_weights_has_the_rest_in_equal_parts(script):
     read = "x.map((each) => uniformOver(each.map((weight) => weight ?? NaN)))"
     rows = [[0.12, 0.11, *[None] * 7], [0.5, 0.3, *[None] * 7]]
@@ -179,13 +185,18 @@ def test_the_page_shows_equal_weights_pale_and_marks_them(live):
     page = live(document(recorded([1 / 9] * 9, effect=3)))
     assert "about equally (11% each)" in page.locator(".sentence").inner_text()
     legend = page.locator(".map-part .legend")
-    assert legend.inner_text().replace("\n", "") == "weight 0%  11%  44% · equal weights: 11%"
+    assert legend.inner_text().replace("\n", "") == (
+        "weight 0%  11% · the stronger the colour, the larger · the line is equal weights: 11% each · "
+        "the full colour would be 44%"
+    )
     mark = legend.locator(".equal").evaluate(
         "(each) => (each.getBoundingClientRect().left - each.parentElement.getBoundingClientRect().left) / "
         "each.parentElement.clientWidth"
     )
-    # The end of the first half.
+    # The end of the scale, with half of the full colour.
     assert mark == pytest.approx(1, abs=0.03)
+    colours = legend.locator(".scale").evaluate("(each) => each.style.background")
+    assert "var(--weight-high) 50.0%, var(--weight-low)) 100.00%" in colours
     bars = page.locator(".compared .bar.weight").evaluate_all(
         "(all) => all.map((each) => parseFloat(each.style.width))"
     )

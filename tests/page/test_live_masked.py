@@ -162,3 +162,34 @@ def test_a_mask_that_is_too_large_for_the_page_may_be_why_a_weight_is_0(live, it
     page.evaluate("location.hash = '#place=1&head=1&key=5&lang=en'")
     page.locator('.compared tr[data-key="4"].key').wait_for()
     assert "masked" not in page.locator(".compared tr.key").inner_text()
+
+
+def test_two_items_that_the_mask_leaves_with_equal_weights_are_told_as_equal(live):
+    query = torch.zeros(1, 1, 4, 4)
+    call = SeenLayer(
+        "",
+        "by hand",
+        query,
+        query,
+        query,
+        Dot(),
+        "softmax",
+        MASKS["a table"][0],
+        None,
+        0.0,
+        torch.arange(0),
+        query[..., :0],
+    )
+    places = tuple(Place(text, number, "NOUN", 0.75) for number, text in enumerate(ITEMS))
+    record = Record(
+        ITEMS,
+        layers=(LayerRecord("layer 1", (call,)),),
+        model="toy",
+        noun="word",
+        outcomes=Outcomes("labels", "item", places),
+    )
+    told = story_of(record, query=2)
+    assert told.uniform == 2
+    assert "about equally (50% each)" in told.sentence
+    page = live(document(record), "#place=2&layer=1&head=1")
+    assert "about equally (50% each)" in page.inner_text(".sentence")

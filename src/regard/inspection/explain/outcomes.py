@@ -35,7 +35,8 @@ class Outcome(NamedTuple):
     """What is predicted for a place after a change.
 
     Args:
-        label: the prediction; "" for a vector.
+        label: the prediction; "" for a vector. Of a text that was written, though the model had likelier pieces: the
+            piece that was written, unless the likeliest one changes.
         score: its probability; None for numbers and vectors.
         change: for labels, by how much the probability of the label that was predicted without the change grew; for
             numbers, by how much the number grew; for vectors, the length of the difference divided by that of the

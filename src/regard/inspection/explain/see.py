@@ -220,13 +220,14 @@ def _measured(
 
 
 def _compared(case: Case, before: Tensor, after: Tensor) -> Tensor:
-    """For each item of the batch and each place: the change, and for labels the best class and its probability."""
+    """For each item of the batch and each place: the change, and for labels the class that follows and its probability."""
     after = after.double()
     if case.kind == "labels":
-        best = after.max(-1)
-        first = _answers(case, before).unsqueeze(-1)
-        kept = (after.gather(-1, first.expand(len(after), -1, 1)) - before.gather(-1, first)).squeeze(-1)
-        return torch.stack([kept, best.indices.double(), best.values], -1)
+        first, best = _answers(case, before).unsqueeze(-1), after.argmax(-1, keepdim=True)
+        # A class that was likelier than the answer before, too, as where a search wrote a text, is not what it becomes.
+        best = torch.where(best == before.argmax(-1, keepdim=True), first, best)
+        kept = after.gather(-1, first.expand(len(after), -1, 1)) - before.gather(-1, first)
+        return torch.cat([kept, best.double(), after.gather(-1, best)], -1)
     if case.kind == "numbers":
         return after - before
     size = before.norm(dim=-1).clamp(min=torch.finfo(torch.float32).tiny)

@@ -97,7 +97,7 @@ class Facts(NamedTuple):
     @property
     def uniform(self) -> int:
         """Over how many items the weights are about equal, if they are weights; 0: over none."""
-        return uniform_over(self.weights) if self.is_raw and not self.is_effective else 0
+        return uniform_over(self.weights, self.allowed) if self.is_raw and not self.is_effective else 0
 
     @property
     def equal(self) -> float:

@@ -10,13 +10,13 @@ __all__ = ["equal_share", "is_uneven", "uniform_over"]
 _SPREAD = 0.95
 # Scores with a normal distribution and this variance give weights of that spread.
 _VARIANCE = -2 * math.log(_SPREAD)
-# Of two items, the larger one has this at most. Two among others that have no weight are named.
+# Of two items, the larger one has this at most. Two among others that could have weight and have none are named.
 _OF_TWO = 0.55
 # Of weights that are said to be about equal, the largest is at most so many times the smallest.
 _MOST_ALIKE = 1.5
 
 
-def uniform_over(weights: Sequence[float]) -> int:
+def uniform_over(weights: Sequence[float], allowed: int = 0) -> int:
     """Over how many items weights are about equal; 0: over none. Items of weight 0 aren't counted.
 
     The exponential of the entropy says over how many items weights are spread: about equal are those that are spread
@@ -26,19 +26,22 @@ def uniform_over(weights: Sequence[float]) -> int:
 
     Args:
         weights: those of one query; they need not sum to 1.
+        allowed: how many of the items the mask doesn't hide; 0: that isn't known, and taken for all.
 
     Example:
         >>> uniform_over([0.26, 0.24, 0.25, 0.25]), uniform_over([0.3, 0.0, 0.35, 0.35]), uniform_over([0.7, 0.2, 0.1])
         (4, 3, 0)
         >>> uniform_over([1.0] * 999 + [30.0]), uniform_over([0.51, 0.49]), uniform_over([0.51, 0.49, 0.0])
         (0, 2, 0)
+        >>> uniform_over([0.51, 0.49, 0.0], allowed=2)
+        2
     """
     some = [weight for weight in weights if weight != 0]
     count, total = len(some), math.fsum(some) if all(map(math.isfinite, some)) else math.inf
     if count < 2 or not math.isfinite(total) or min(some) < 0:
         return 0
     if count == 2:
-        return 2 if len(weights) == 2 and max(some) / total <= _OF_TWO else 0
+        return 2 if (allowed or len(weights)) == 2 and max(some) / total <= _OF_TWO else 0
     entropy = -math.fsum(weight / total * math.log(weight / total) for weight in some)
     if entropy < math.log(_SPREAD * count):
         return 0

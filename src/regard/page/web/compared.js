@@ -48,7 +48,7 @@ export function comparedView(root, choose, pairs = null) {
       measured ? there.map((row) => ({ change: noticedOf(row) })) : [], first.kind);
     const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
     const rows = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
-    const high = Math.max(...both.map((each, side) => fullBar(highestOf(rows.map((row) => weights(row)[side]), 0), each.weights?.length ?? Infinity)));
+    const high = Math.max(...both.map((each, side) => fullBar(highestOf(rows.map((row) => weights(row)[side]), 0), equalAmong(each) || (each.weights?.length ?? Infinity))));
     const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
     // Changes of other kinds, such as a probability's and a number's, have no scale in common.
     const alike = both.every(({ kind }) => kind === first.kind);

@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { effectText, percent, probability, signedPercent, sizeText } from "./numbers.js";
 import { listedParts, patchName, printed, withNoun } from "./ties.js";
-import { equalEnds, equalShare, isUneven, uniformOver } from "./uniform.js";
+import { allowedIn, equalEnds, equalShare, isUneven, uniformOver } from "./uniform.js";
 import { LITTLE_CHANGE, changeSize, isRemoved, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
 
@@ -64,7 +64,7 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   const opening = openingOf(view, most);
   if (!weights) return opening;
   const top = largest(weights, Math.abs), shares = Array.from(weights, signedPercent), isRaw = !attributed && !view.layer.effective;
-  const count = isRaw ? uniformOver(weights) : 0, isNone = count || (isRaw && NOTHING.includes(shares[top]));
+  const count = isRaw ? uniformOver(weights, allowedIn(view)) : 0, isNone = count || (isRaw && NOTHING.includes(shares[top]));
   const tops = isNone ? [] : [...shares.keys()].filter((each) => shares[each] === shares[top]);
   const attended = [...opening, ...(count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf))];
   // Where no item has most of the attention, it is no surprise that none matters much.

@@ -7,17 +7,20 @@ import { allowedKeys } from "./weights.js";
 const EVEN_SPREAD = 0.95;
 // Scores with a normal distribution and this variance give weights of that spread.
 const EVEN_VARIANCE = -2 * Math.log(EVEN_SPREAD);
-// Of two items, the larger one has this at most. Two among others that have no weight are named.
+// Of two items, the larger one has this at most. Two among others that could have weight and have none are named.
 const OF_TWO = 0.55;
 // Of weights that are said to be about equal, the largest is at most so many times the smallest.
 const MOST_ALIKE = 1.5;
 
-/** Over how many items the weights of a row are about equal; 0: over none. Those of weight 0 aren't counted. */
-export function uniformOver(weights) {
+/**
+ * Over how many items the weights of a row are about equal; 0: over none. Those of weight 0 aren't counted. allowed: how many the mask
+ * doesn't hide; 0: that isn't known, and taken for all.
+ */
+export function uniformOver(weights, allowed = 0) {
   const some = completed(weights).filter((each) => each !== 0), count = some.length;
   const total = some.reduce((sum, each) => sum + each, 0);
   if (count < 2 || !some.every((each) => each > 0 && Number.isFinite(each)) || !Number.isFinite(total)) return 0;
-  if (count === 2) return weights.length === 2 && highestOf(some, 0) / total <= OF_TWO ? 2 : 0;
+  if (count === 2) return (allowed || weights.length) === 2 && highestOf(some, 0) / total <= OF_TWO ? 2 : 0;
   const entropy = some.reduce((sum, each) => sum - each / total * Math.log(each / total), 0);
   if (entropy < Math.log(EVEN_SPREAD * count)) return 0;
   // The largest of so many scores of that variance.
@@ -59,9 +62,14 @@ export function equalAmong(view, row = undefined) {
   return view.weights && count < view.weights.length ? count : 0;
 }
 
+/** Over how many items equal weights of a view would be spread; 0 if the mask doesn't hide the same ones for all, or isn't known. */
+export function allowedIn({ weights, layer, head, usesPooling, pooled, place }, row = usesPooling ? 0 : pooled ? null : place.query) {
+  return weights ? allowedKeys(layer, head, row) : 0;
+}
+
 /** What each of the items of a view would have of equal weights; 0 if they don't sum to 1, or aren't the same items for all. */
-export function equalShare({ weights, layer, head, usesPooling, pooled, place }, row = usesPooling ? 0 : pooled ? null : place.query) {
-  const count = weights ? allowedKeys(layer, head, row) : 0;
+export function equalShare(view, row = undefined) {
+  const { weights } = view, count = allowedIn(view, row);
   if (!count) return 0;
   const total = weights.reduce((sum, each) => sum + orZero(each), 0);
   return weights.some(Number.isNaN) || Math.abs(total - 1) < 1e-3 ? 1 / count : 0;
