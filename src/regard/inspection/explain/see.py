@@ -220,7 +220,7 @@ def _measured(
 
 
 def _compared(case: Case, before: Tensor, after: Tensor) -> Tensor:
-    """For each item of the batch and each place: the change, and for labels the class that follows and its probability."""
+    """For each item of the batch and each place: the change, and for labels what follows and its probability."""
     after = after.double()
     if case.kind == "labels":
         first, best = _answers(case, before).unsqueeze(-1), after.argmax(-1, keepdim=True)
