@@ -72,9 +72,9 @@ PICTURES = {
     "readme-zh-dark": Picture("short", FIRST, hash="#lang=zh", width=ONE_COLUMN, scheme="dark"),
     "first": Picture("short", FIRST_VIEW, sharpness=1.6),
     "first-dark": Picture("short", FIRST_VIEW, scheme="dark", sharpness=1.6),
-    "narrow": Picture("short", (".live header", ".compared-part"), width=360),
-    "heads": Picture("words", (".heads-part",), hash="#place=22&head=2"),
-    "map": Picture("words", (".map-part",)),
+    "narrow": Picture("short", (".live header", ".compared-part"), width=360, sharpness=1.8),
+    "heads": Picture("words", (".heads-part",), hash="#place=22&head=2", sharpness=1.6),
+    "map": Picture("words", (".map-part",), sharpness=1.6),
     "steps": Picture(
         "short",
         (".steps-part",),
@@ -83,9 +83,9 @@ PICTURES = {
         sharpness=1.4,
     ),
     "translation": Picture("translation", FIRST, width=ONE_COLUMN),
-    "picture": Picture("picture", FIRST, width=ONE_COLUMN),
-    "sound": Picture("sound", FIRST, width=ONE_COLUMN, sharpness=1.6),
-    "molecule": Picture("molecule", (".ask", ".sentence"), width=ONE_COLUMN),
+    "picture": Picture("picture", FIRST, width=ONE_COLUMN, sharpness=1.8),
+    "sound": Picture("sound", FIRST, width=ONE_COLUMN, sharpness=1.4),
+    "molecule": Picture("molecule", (".ask", ".sentence"), width=ONE_COLUMN, sharpness=1.6),
     "long": Picture("text", FIRST, width=ONE_COLUMN, sharpness=1),
 }
 """The name of a picture, and what it shows."""

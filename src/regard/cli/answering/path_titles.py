@@ -21,7 +21,7 @@ def path_titles(first: str, second: str) -> tuple[str, str]:
     """
     parts = [Path(each).parts if _is_path(each) else (each,) for each in (first, second)]
     for count in range(1, max(map(len, parts)) + 1):
-        one, other = (str(Path(*each[-count:])) if len(each) > 1 else each[0] for each in parts)
+        one, other = (str(Path(*each[-count:])) if len(each) > 1 else "".join(each) for each in parts)
         if one != other:
             return one, other
     return first, second
