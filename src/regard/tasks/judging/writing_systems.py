@@ -47,7 +47,7 @@ def foreign_letters(text: str, known: Counter[str], unknown: float | None = None
             which it has no letter is foreign.
 
     Example:
-        >>> chinese = count_letters(["这个酒店非常好" * 20, "DVD"])
+        >>> chinese = count_letters(["这个酒店非常好" * 40, "DVD"])
         >>> foreign_letters("a nice hotel", chinese, 1.0)
         ForeignLetters(found='Latin letters', known='Chinese characters')
         >>> foreign_letters("一张DVD", chinese, 1.0), foreign_letters("a nice hotel", chinese)
