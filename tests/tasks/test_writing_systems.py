@@ -51,14 +51,27 @@ def test_a_model_of_two_writing_systems_knows_both():
     assert untrained(Texts("bytes"), mixed).foreign_letters("这部电影很好") is None
 
 
+def test_words_are_looked_up_only_where_a_text_has_rare_letters():
+    def refuse():
+        raise AssertionError("most texts have none, and are read for this once")
+
+    known = count_letters(["电影" * 1000, "DVD"])
+    assert foreign_letters("这部电影很好", known, refuse) is None
+    assert foreign_letters("фильм хорош", known, refuse) == ("Cyrillic letters", CHINESE)
+    with pytest.raises(AssertionError, match="most texts have none"):
+        foreign_letters("see it", known, refuse)
+
+
 def test_few_latin_words_of_a_vocabulary_are_known_words_where_they_occur():
     known = count_letters(["电影" * 1000, "DVD"])
     # Of a hundred letters one or two are Latin: such words are usual if most are in the vocabulary.
-    assert foreign_letters("DVD CD", known, 0.5) is None
-    assert foreign_letters("see it", known, 1.0) == (LATIN, CHINESE)
-    assert foreign_letters("see it", count_letters(["电影" * 10, "DVD"]), 1.0) is None
+    assert foreign_letters("DVD CD", known, lambda: 0.5) is None
+    assert foreign_letters("see it", known, lambda: 1.0) == (LATIN, CHINESE)
+    assert foreign_letters("see it", count_letters(["电影" * 10, "DVD"]), lambda: 1.0) is None
     # Where the vocabulary is one of characters, 26 letters may be half of the data.
     assert foreign_letters("see it", known) is None
-    assert foreign_letters("see it", count_letters(["电影"]), 1.0) is None
-    assert foreign_letters("", known, 1.0) is None
-    assert foreign_letters("ʰʰ 12 🎬", known, 1.0) is None
+    assert foreign_letters("see it", count_letters(["电影"]), lambda: 1.0) is None
+    assert foreign_letters("", known, lambda: 1.0) is None
+    # Of a long text the beginning is read.
+    assert foreign_letters("see it " * 2_000 + "电影" * 100_000, known, lambda: 1.0) == (LATIN, CHINESE)
+    assert foreign_letters("ʰʰ 12 🎬", known, lambda: 1.0) is None

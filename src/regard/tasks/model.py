@@ -22,7 +22,7 @@ from regard.tasks.judging.evaluation import Evaluation
 from regard.tasks.judging.measure import Measure
 from regard.tasks.judging.out_of_distribution import Difference, Threshold, saved_thresholds
 from regard.tasks.judging.whole_sets import SourceTally
-from regard.tasks.judging.writing_systems import ForeignLetters, count_letters, foreign_letters
+from regard.tasks.judging.writing_systems import MOST_READ, ForeignLetters, count_letters, foreign_letters
 from regard.tasks.network import source_network
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import Recipe
@@ -163,10 +163,13 @@ class Model(Generic[_Given]):
         kind = self.recipe.input
         if not kind.is_text:
             return None
-        unknown = [each for each in kind.ood_statistics(self.encoder, source) if each.name == "unknown words"]
-        share = unknown[0].amount / unknown[0].size if unknown else None
-        text = source if isinstance(source, str) else " ".join(source)
-        return foreign_letters(text, self._known_letters, share)
+
+        def unknown() -> float | None:
+            statistics = kind.ood_statistics(self.encoder, source)
+            return next((each.amount / each.size for each in statistics if each.name == "unknown words"), None)
+
+        text = source if isinstance(source, str) else " ".join(source[:MOST_READ])
+        return foreign_letters(text, self._known_letters, unknown)
 
     def read(self, source: Any, longest: int | None = None, *, warn: bool = True) -> Any:
         """Read a source. The length of the result is the number of its items.

@@ -94,12 +94,6 @@ class Outcomes:
         if any(len(row) != len(self.places) for row in rows):
             raise ArgumentError(f"`hidden` and `removed` must have {len(self.places)} outcomes for each change.")
 
-    def default(self) -> int:
-        """The number of the place to show: `chosen`, or the one whose prediction changes most if an item is hidden."""
-        if self.chosen is not None or not self.hidden:
-            return self.chosen or 0
-        return max(range(len(self.places)), key=self.largest_change)
-
     def largest_change(self, place: int) -> float:
         """How much the prediction for a place, by its number, changes at most if another item is hidden."""
         # What is generated has places of its own, which aren't those of the items.

@@ -2,12 +2,15 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-__all__ = ["ForeignLetters", "count_letters", "foreign_letters"]
+__all__ = ["MOST_READ", "ForeignLetters", "count_letters", "foreign_letters"]
+
+MOST_READ = 10_000
+"""So many characters of a text say in which letters it is."""
 
 # Of fewer letters nothing is said, neither of a text nor of a vocabulary.
 _FEWEST_IN_TEXT, _FEWEST_KNOWN = 2, 20
@@ -36,33 +39,38 @@ def count_letters(texts: Iterable[str]) -> Counter[str]:
     return Counter(system for text in texts for letter in text if (system := _system(letter)) is not None)
 
 
-def foreign_letters(text: str, known: Counter[str], unknown: float | None = None) -> ForeignLetters | None:
+def foreign_letters(
+    text: str, known: Counter[str], unknown: Callable[[], float | None] = lambda: None
+) -> ForeignLetters | None:
     """The letters of a text, if most of its words are in a writing system that a vocabulary doesn't have, or hardly.
 
     Args:
-        text: the text.
+        text: the text, of which the first 10,000 characters are read.
         known: `count_letters` of the vocabulary of the training data.
-        unknown: which part of the words of the text isn't in a vocabulary of words; None: the vocabulary is another
-            one, in which a writing system may have few entries and still be frequent in the data. Then only a system of
-            which it has no letter is foreign.
+        unknown: gives the part of the words of the text that isn't in a vocabulary of words; None: the vocabulary is
+            another one, in which a writing system may have few entries and still be frequent in the data. Then only a
+            system of which it has no letter is foreign.
 
     Example:
         >>> chinese = count_letters(["这个酒店非常好" * 40, "DVD"])
-        >>> foreign_letters("a nice hotel", chinese, 1.0)
+        >>> foreign_letters("a nice hotel", chinese, lambda: 1.0)
         ForeignLetters(found='Latin letters', known='Chinese characters')
-        >>> foreign_letters("一张DVD", chinese, 1.0), foreign_letters("a nice hotel", chinese)
+        >>> foreign_letters("一张DVD", chinese, lambda: 1.0), foreign_letters("a nice hotel", chinese)
         (None, None)
     """
-    if count_letters([text]).total() < _FEWEST_IN_TEXT or known.total() < _FEWEST_KNOWN:
+    text = text[:MOST_READ]
+    letters, least = count_letters([text]), _FOREIGN * known.total()
+    # Almost every text ends here, since it has letters of the usual kind alone.
+    rare = {system for system in letters if known[system] < least}
+    if not rare or letters.total() < _FEWEST_IN_TEXT or known.total() < _FEWEST_KNOWN:
         return None
     words = _count_words(text)
     (found, count), *_ = words.most_common(1)
-    if count <= _MOST * words.total():
+    if found not in rare or count <= _MOST * words.total():
         return None
-    absent = known[found] == 0
-    if absent or (unknown is not None and unknown > _MOST and known[found] < _FOREIGN * known.total()):
-        return ForeignLetters(_said(found), _said(known.most_common(1)[0][0]))
-    return None
+    if known[found] and (unknown() or 0.0) <= _MOST:
+        return None
+    return ForeignLetters(_said(found), _said(known.most_common(1)[0][0]))
 
 
 def _count_words(text: str) -> Counter[str]:

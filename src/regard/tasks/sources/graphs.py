@@ -30,7 +30,7 @@ from regard.inputs import (
 )
 from regard.inputs.graph.graph_drawing import graph_layout, molecule_drawing
 from regard.inputs.graph.homophily import Homophily, homophily
-from regard.inputs.graph.smiles import molecule_parts
+from regard.inputs.graph.smiles import molecule_parts, read_smiles
 from regard.inputs.saved import Saved
 from regard.tasks.judging.intervals import wilson
 from regard.tasks.judging.out_of_distribution import Statistic
@@ -464,7 +464,8 @@ class Molecules(_GraphSource):
         from regard.inspection import DrawnMolecule
 
         # Before its layout, which takes minutes for thousands of atoms.
-        return DrawnMolecule(*molecule_drawing(source)) if len(encoder.graph(source).names) <= _MOST_DRAWN else None
+        is_small = read_smiles(source).GetNumAtoms() <= _MOST_DRAWN
+        return DrawnMolecule(*molecule_drawing(source)) if is_small else None
 
 
 @dataclass(frozen=True, eq=False)
