@@ -186,7 +186,7 @@ def test_the_page_shows_equal_weights_pale_and_marks_them(live):
     assert "about equally (11% each)" in page.locator(".sentence").inner_text()
     legend = page.locator(".map-part .legend")
     assert legend.inner_text().replace("\n", "") == (
-        "weight 0%  11% · the stronger the colour, the larger · the line is equal weights: 11% each · "
+        "weight 0%  11% · the stronger the colour, the larger · the line marks equal weights: 11% each · "
         "the full colour would be 44%"
     )
     mark = legend.locator(".equal").evaluate(

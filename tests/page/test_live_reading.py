@@ -236,7 +236,7 @@ def test_heads_share_one_scale(live):
     page = live(document(record))
     average, sharp, uniform = page.evaluate(DARKEST)
     assert sharp < average < uniform
-    said = "All pictures of heads have one scale of colours: the full colour is a weight of 100%."
+    said = "The pictures of heads share one scale of colours: the full colour is a weight of 100%."
     assert page.locator(".heads-colours").inner_text() == said
 
 

@@ -58,7 +58,7 @@ def test_the_scale_ends_with_the_largest_weight_and_says_what_it_means(live, hig
     for share in (0.02, 0.25, 0.75, 0.98):
         assert weight(share) == pytest.approx(share * high, abs=0.03 * high)
     assert (found["mark"] - scale["left"]) / scale["width"] == pytest.approx(1 / 9 / high, abs=0.02)
-    means = "the stronger the colour, the larger · the line is equal weights: 11% each"
+    means = "the stronger the colour, the larger · the line marks equal weights: 11% each"
     more = "" if full == high else f" · the full colour would be {percent(full)}"
     assert " ".join(legend.inner_text().split()) == f"weight 0% {percent(high)} · {means}{more}"
     assert found["wide"] <= 0
@@ -75,7 +75,7 @@ def test_a_drawing_has_the_scale_of_the_map_beside_it(live):
     outcomes = Outcomes("labels", "item", places)
     page = live(document(replace(drawn, layers=(layer,), outcomes=outcomes)))
     legends = [" ".join(page.locator(f"{part} .legend").inner_text().split()) for part in (".drawn", ".map-part")]
-    assert legends[0].startswith("weight 0% 90% · the stronger the colour, the larger · the line is")
+    assert legends[0].startswith("weight 0% 90% · the stronger the colour, the larger · the line marks")
     assert legends[0].split(" · ")[:3] == legends[1].split(" · ")[:3]
     # 30% of 90% hide a third of the picture, by the square root.
     image = image_of(page, '[data-id="picture"]')

@@ -196,5 +196,5 @@ def test_factors_are_written_where_they_give_the_sum_and_products_elsewhere(live
 
 def test_a_page_without_queries_and_keys_says_why_and_what_shows_the_steps(live):
     said = live(document(labels())).locator(".steps-part").inner_text()
-    assert "No steps: the page shows those of a softmax over products of queries and keys" in said
-    assert "Save the record (regard see --save FILE), and regard steps FILE shows each call of attention in it." in said
+    assert "No steps: they can be shown for a softmax over products of queries and keys" in said
+    assert "To see each call of attention, save the record (regard see --save FILE) and run regard steps FILE." in said

@@ -5,7 +5,7 @@ import pytest
 from regard.inspection.steps import EXAMPLES, live_steps
 
 ROUNDED = "The note rounds its weights to the nearest half before it multiplies by the values. Its output therefore "
-NOT_THE_NOTE = "The note's numbers are those of its own example."
+NOT_THE_NOTE = "The note's numbers belong to its own example."
 
 
 def test_the_page_says_what_the_terminal_says_until_something_is_changed(live):

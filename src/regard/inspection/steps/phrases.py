@@ -75,8 +75,8 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "记录中的第 {layer} 层，{heads} 个头中的第 {head} 个，批次中的第 {item} 项。",
     ),
     "last digits": (
-        "All digits are computed with, and four are written: a sum may differ in its last digit from that of the "
-        "numbers written.",
+        "The computation uses all digits, and four are written. So a sum may differ in its last digit from the sum of "
+        "the written numbers.",
         "计算时用全部数位，只写出四位：和的末位可能与所写各数之和不同。",
     ),
     "nothing": (
@@ -92,7 +92,7 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "笔记先把权重舍入到 0.5 的倍数，再乘 value，所以输出最多相差 {gap}。",
     ),
     "not the note": (
-        "The note's numbers are those of its own example. The numbers here are of what was chosen or changed on this "
+        "The note's numbers belong to its own example. The numbers here follow from what was chosen or changed on this "
         "page.",
         "笔记的数字属于它的例题；此处的数字按本页所选、所改的算出。",
     ),
