@@ -10,6 +10,7 @@ from attention.cases import (
     SCORE_EXAMPLES,
     WEIGHTS_EXAMPLES,
     Case,
+    covering,
     each_part,
     kernels,
     numbers,
@@ -83,8 +84,17 @@ def test_in_company(case, second):
 @pytest.mark.slow
 @pytest.mark.parametrize("second", [False, True], ids=["first", "second"])
 @pytest.mark.parametrize("weights", WEIGHTS_EXAMPLES)
+def test_any_two_parts(weights, second):
+    for score, own, position in covering(SCORE_EXAMPLES, WEIGHTS_EXAMPLES, POSITION_EXAMPLES):
+        if own == weights:
+            check(Case(score, weights, "causal & lengths", position, "tiny"), "auto", second)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("second", [False, True], ids=["first", "second"])
+@pytest.mark.parametrize("weights", WEIGHTS_EXAMPLES)
 @pytest.mark.parametrize("score", SCORE_EXAMPLES)
-def test_whatever_meets(score, weights, second):
+def test_any_three_parts(score, weights, second):
     for position in POSITION_EXAMPLES:
         check(Case(score, weights, "causal & lengths", position, "tiny"), "auto", second)
 

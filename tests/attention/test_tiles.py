@@ -50,9 +50,8 @@ def test_results_do_not_depend_on_tiles(case, cut, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", CUTS, ids=str)
 def test_results_do_not_depend_on_tiles_whatever_meets(cut, monkeypatch):
-    for case, own in pairwise_with(CUTS):
-        if own == cut:
-            compare_cut(case, *cut, monkeypatch)
+    for case in [case for case, own in pairwise_with(CUTS) if own == cut][::2]:
+        compare_cut(case, *cut, monkeypatch)
 
 
 @pytest.mark.exhaustive

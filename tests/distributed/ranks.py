@@ -1,6 +1,7 @@
 """Functions that several processes run together, each as one rank of a group."""
 
 import json
+import multiprocessing
 import os
 import socket
 from collections.abc import Callable
@@ -13,12 +14,29 @@ import torch
 import torch.multiprocessing
 
 TIMEOUT = timedelta(seconds=60)
+# A process that has imported what ranks need and computed nothing, of which each rank is a copy: importing it takes
+# longer than most of the tests.
+FORKSERVER = "forkserver"
+START = FORKSERVER if FORKSERVER in multiprocessing.get_all_start_methods() else "spawn"
+if START == FORKSERVER:
+    multiprocessing.set_forkserver_preload(
+        [
+            "pytest",
+            "torch._dynamo",
+            "torch.distributed.fsdp",
+            "regard.attention.engines.jit.summaries",
+            "regard.distributed",
+            "regard.inspection",
+            "regard.modules",
+        ]
+    )
 
 
 def together(ranks: int, work: Callable[..., Any], *arguments: Any, backend: str = "gloo") -> list[Any]:
     """What a function of a module, called in each of so many new processes, returns there, as JSON has it."""
     with TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(_rank, (ranks, Path(folder), work, arguments, backend), nprocs=ranks)
+        given = (ranks, Path(folder), work, arguments, backend)
+        torch.multiprocessing.start_processes(_rank, given, nprocs=ranks, start_method=START)
         return [json.loads((Path(folder) / f"{rank}.json").read_text()) for rank in range(ranks)]
 
 
