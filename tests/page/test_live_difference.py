@@ -96,6 +96,13 @@ def changed(place, outcome):
     return "unchanged" if outcome.label == place.label else f"<1 {'lower' if outcome.change < 0 else 'higher'}"
 
 
+def test_effects_are_said_to_be_of_the_answer_of_each_side(live, twins, twins_text):
+    one, other = (record.labels[1] for record in twins)
+    assert one != other
+    head = live(twins_text, "#place=2").locator(".compared thead")
+    assert f"mattered: A {one}, B {other}" in head.inner_text()
+
+
 @pytest.mark.parametrize("name", ["records", "twins"])
 def test_each_view_has_the_numbers_of_numpy(live, request, name):
     both = request.getfixturevalue(name)

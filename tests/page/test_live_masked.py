@@ -108,7 +108,7 @@ def test_items_without_rows_are_told_to_be_masked(live):
     same = tuple(Outcome("NOUN", 0.75, 0.0) for _ in names)
     found = Outcomes("labels", "item", places, (same,) * size)
     large = Record(names, layers=(layer,), model="toy", noun="word", outcomes=found)
-    said = "17 others are masked; hiding one of them changes the answer by 0 points at most."
+    said = "17 others are masked; hiding one of them leaves the answer unchanged."
     assert said in " ".join(as_text(story(large, query=1)).split())
     assert said in live(document(large)).locator(".compared-part").inner_text()
 

@@ -37,7 +37,7 @@ def test_rows_of_equal_weights_without_effect_are_left_out(live, atoms, weights,
     record = molecule(atoms, weights, changes)
     block = compared_items(record, story_of(record))
     assert [each.label for each in block.rows] == [f"C{row}" for row in rows]
-    others = f"{atoms - len(rows)} others have {5 if atoms == 20 else 2}% at most; hiding one of them changes the"
+    others = f"{atoms - len(rows)} others have {5 if atoms == 20 else 2}% at most; hiding one of them leaves the answer"
     assert others in " ".join(as_text(story(record), width=200).split())
     page = live(document(record), "#lang=en")
     found = page.locator(".compared tbody tr").evaluate_all("rows => rows.map((each) => Number(each.dataset.key))")

@@ -1,7 +1,9 @@
 """Words on the page: the colours of the map, arcs that grow with distance, a key of the heads, narrow windows."""
 
+import json
 import re
 from dataclasses import replace
+from importlib import resources
 from itertools import pairwise
 
 import pytest
@@ -117,6 +119,21 @@ def test_a_key_tells_what_is_below_the_heads(live, record, english, chinese):
 def test_without_effects_of_heads_there_is_no_key(live):
     page = live(document(attending(6, 5)))
     assert page.locator(".heads-key").inner_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "names", "told"),
+    [
+        ("en", ["previous", "uniform"], "previous: on the item before; uniform: on all items, about equally."),
+        ("zh", ["前一项", "均匀"], "前一项：在前面的一项；均匀：在所有项，大致相等。"),
+    ],
+)
+def test_the_patterns_below_heads_are_explained_and_no_others(live, language, names, told):
+    weights = torch.stack([torch.eye(6).roll(-1, 1), torch.full((6, 6), 1 / 6)])
+    layer = LayerRecord.of_weights("layer 1", weights, "softmax")
+    page = live(document(replace(attending(6, 5), layers=(layer,))), f"#lang={language}")
+    assert [each.strip() for each in page.locator(".tile .pattern").all_inner_texts()] == names
+    assert page.locator(".heads-patterns").inner_text().endswith(told)
 
 
 def test_numbers_below_heads_are_orange_only_where_the_answer_is_another(live):
@@ -241,3 +258,23 @@ def test_the_end_of_an_output_and_the_error_are_explained(live):
     said = live(document(wrong)).locator(".glossary").inner_text()
     assert said == "RMSE: root-mean-square error, how far the model is off on examples that it hasn't seen"
     assert live(document(numbers)).locator(".glossary").is_hidden()
+
+
+def test_the_chosen_assay_is_explained_and_no_other(live):
+    names = ("NR-AR", "SR-p53", "toString")
+    layer = LayerRecord.of_weights("layer 1", torch.full((1, 2, 2), 0.5), "softmax")
+    found = Outcomes("labels", "item", tuple(Place(name, None, "no", 0.9) for name in names))
+    text = document(Record(("C1", "O2"), layers=(layer,), model="toy", noun="atom", outcomes=found))
+    said = [live(text, f"#place={place}").locator(".glossary") for place in (1, 2, 3)]
+    asked = "does the molecule act on {}? (an assay of Tox21)"
+    assert said[0].inner_text() == f"NR-AR: {asked.format('the androgen receptor')}"
+    assert said[1].inner_text() == f"SR-p53: {asked.format('p53, which answers to damage of DNA')}"
+    assert said[2].is_hidden()
+    chinese = live(text, "#place=1&lang=zh").locator(".glossary").inner_text()
+    assert chinese == "NR-AR：分子是否作用于雄激素受体？（Tox21 的一项测定）"
+
+
+def test_the_assays_are_those_of_the_bundled_model():
+    told = json.loads((resources.files("regard.tasks") / "models/toxicity/model.json").read_text(encoding="utf-8"))
+    assert set(messages()["assays"]) == set(told["answer"]["names"])
+    assert all(each["en"] and each["zh"] and set(each) == {"en", "zh"} for each in messages()["assays"].values())

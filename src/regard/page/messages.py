@@ -18,7 +18,7 @@ _PLACE = re.compile(r"\{(\w+)(?::([a-z,]+))?\}")
 
 @cache
 def messages() -> dict[str, Any]:
-    """What the file holds: the messages, and the names of items, inputs, tags and patterns."""
+    """What the file holds: the messages, and the names of items, inputs, tags, assays and patterns."""
     return json.loads((resources.files("regard.page") / "web" / "messages.json").read_text(encoding="utf-8"))
 
 

@@ -155,7 +155,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
     # Where nothing is known of an item, since the other record has no partner of the prediction, it has no row.
     items = [each for each in found.items if each.weights != (None, None)]
     effects = any(outcome is not None for each in items for outcome in each.hidden)
-    weights, changes = [*map(_size, items)], [*map(_change, items)] if effects else []
+    weights = [*map(_size, items)]
     # What is written as unchanged has no row for its effect.
     noticed = [_noticed(each, kinds, places, errors) for each in items] if effects else []
     rows = largest_in_turn(weights, noticed, top, kinds[0])
@@ -178,7 +178,7 @@ def _item_table(found: RecordDifference, top: int) -> Iterator[Block]:
         ]
         lines.append((each.name, *attended, *([difference] if gap else []), *(told if effects else [])))
     yield _numbers(columns, lines)
-    if others := about_others(weights, changes, rows, kinds[0] if kinds[0] == kinds[1] else None, error=errors[0]):
+    if others := about_others(weights, noticed, rows, kinds[0] if kinds[0] == kinds[1] else None, error=errors[0]):
         yield Prose(others)
     if effects:
         yield Prose(say("hiding"))
@@ -193,10 +193,6 @@ def _effect(outcome: Outcome, kind: str, place: Place, error: float | None) -> s
 
 def _size(item: ItemDifference) -> float:
     return max(abs(or_zero(each)) for each in (*item.weights, 0.0) if each is not None)
-
-
-def _change(item: ItemDifference) -> float:
-    return max([abs(or_zero(each.change)) for each in item.hidden if each is not None], default=0.0)
 
 
 def _noticed(

@@ -173,7 +173,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         told.title,
         tuple(found),
         noun=record.noun,
-        others=about_others(by_weight, by_effect, rows, kind, told.is_masked, error),
+        others=about_others(by_weight, noticed, rows, kind, told.is_masked, error),
         equal=told.equal,
         among=told.allowed if told.allowed < len(told.weights) else 0,
         first=_weights_name(told),
@@ -213,8 +213,9 @@ def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int
 
     Args:
         weights, effects: the size of each item's weight, and of its effect; no effects if they weren't measured.
-        top: the most items that have rows. If there are more, those with next to no weight and effect have none, and of
-            more than 20 those without effect and with no more than about an equal weight.
+        top: the most items that have rows, and one more if it is the only one left. If there are more, those with next
+            to no weight and effect have none, and of more than 20 those without effect and with no more than about an
+            equal weight.
         kind: what the effects are changes of. Changes of numbers are measured by the largest of them.
     """
     rows = range(len(weights))
@@ -230,7 +231,8 @@ def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int
             row = order[place]
             if len(found) < top and (sizes[row] >= noteworthy > 0 or len(found) < _LEAST_ROWS):
                 found.add(row)
-    return sorted(found)
+    # What would be said of a single item takes no less room than its row.
+    return [*rows] if len(found) == len(rows) - 1 else sorted(found)
 
 
 def about_others(
@@ -244,7 +246,8 @@ def about_others(
     """What is said of the items without rows: how much weight and effect they have at most; "": there are none.
 
     Args:
-        weights, effects, kind: as in `largest_in_turn`; None: the effects have no unit in common.
+        weights, effects, kind: as in `largest_in_turn`, where an effect that is written as unchanged is 0; None: the
+            effects have no unit in common.
         rows: the items that have rows.
         is_masked: whether the mask hides an item, by its number.
         error: as in `change_text`.
@@ -263,7 +266,10 @@ def about_others(
     masked = "Masked" if all(map(is_masked, others)) else ""
     if not effects or kind is None:
         return say(f"others{masked}", count=len(others), weight=weight)
-    effect = size_text(max(effects[each] for each in others), kind, error).removeprefix("<")
+    most = max(effects[each] for each in others)
+    if most == 0:
+        return say(f"others{masked}Unchanged", count=len(others), weight=weight)
+    effect = size_text(most, kind, error).removeprefix("<")
     return say(f"others{masked}Hidden", count=len(others), weight=weight, effect=effect)
 
 

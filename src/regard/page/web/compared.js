@@ -35,7 +35,6 @@ export function comparedView(root, choose, pairs = null) {
     const at = (row, read) => both.map((each, side) => (list[row][side] === null || !each.weights ? null : read(each, list[row][side])));
     const weights = (row) => at(row, (each, i) => each.weights[i]);
     const hidden = (row) => at(row, (each, i) => each.hidden[i] ?? null);
-    const sizesOf = (row) => highestOf(hidden(row).filter(Boolean).map(changeSize), 0);
     // What is written as unchanged has no row for its effect.
     const noticedOf = (row) => highestOf(at(row, (each, i) => each.hidden[i] && Math.abs(lengthOfChange(each.hidden[i], each))).filter(Boolean), 0);
     const there = [...list.keys()].filter((row) => weights(row).some((each) => each !== null));
@@ -47,7 +46,9 @@ export function comparedView(root, choose, pairs = null) {
     const kept = chosen(there.map((row) => highestOf(weights(row), 0)),
       measured ? there.map((row) => ({ change: noticedOf(row) })) : [], first.kind);
     const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
-    const rows = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
+    const some = [...new Set([...kept.map((i) => there[i]), ...(there.includes(own) ? [own] : [])])].sort((a, b) => a - b);
+    // What would be said of a single item takes no less room than its row.
+    const rows = some.length === there.length - 1 ? there : some;
     const high = Math.max(...both.map((each, side) => fullBar(highestOf(rows.map((row) => weights(row)[side]), 0), equalAmong(each) || (each.weights?.length ?? Infinity))));
     const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
     // Changes of other kinds, such as a probability's and a number's, have no scale in common.
@@ -70,7 +71,7 @@ export function comparedView(root, choose, pairs = null) {
     const isKept = new Set(rows), others = there.filter((row) => !isKept.has(row)), namesAt = (row) => (pairs ? pairs.namesOf(list[row]) : [first.names[row]]);
     // What is masked is told apart from what has little weight.
     const restOfRows = (all) => [false, true].map((areMasked) => all.filter((row) => (!pairs && isMasked(view, row)) === areMasked)).filter(({ length }) => length)
-      .map((some) => aboutOthers(some.map((row) => highestOf(weights(row), 0)), measured && alike ? some.map((row) => sizesOf(row)) : [], first, words,
+      .map((some) => aboutOthers(some.map((row) => highestOf(weights(row), 0)), measured && alike ? some.map((row) => noticedOf(row)) : [], first, words,
         !pairs && isMasked(view, some[0]))).join(state.lang === "zh" ? "" : " ");
     const longest = longestWord(rows.flatMap((row) => namesAt(row))), isNoise = both.some((each) => each.hidden.some((outcome) => isPale(outcome, each)));
     root.replaceChildren(
@@ -146,8 +147,11 @@ function gapOf(found, words) {
 function aboutOthers(weights, effects, { kind, place }, words, areMasked) {
   // What is less than 1 % is 1 % at most.
   const most = (text) => text.replace(/^</, ""), count = weights.length, weight = most(percent(highestOf(weights, 0)));
-  const said = areMasked ? [words.othersMasked, words.othersMaskedHidden] : [words.others, words.othersHidden];
-  return effects.length ? said[1]({ count, weight, effect: most(sizeText(highestOf(effects, 0), kind, place.decimals)) }) : said[0]({ count, weight });
+  const [said, saidHidden, unchanged] = areMasked ? [words.othersMasked, words.othersMaskedHidden, words.othersMaskedUnchanged]
+    : [words.others, words.othersHidden, words.othersUnchanged];
+  if (!effects.length) return said({ count, weight });
+  const effect = highestOf(effects, 0);
+  return effect ? saidHidden({ count, weight, effect: most(sizeText(effect, kind, place.decimals)) }) : unchanged({ count, weight });
 }
 
 // What is known of a row of which the page holds the largest weights.
@@ -177,13 +181,13 @@ function track(length, { full, zero }, kind = "effect") {
     !length ? null : h("span", { class: `bar ${kind}`, style: { left: `${(100 * left).toFixed(1)}%`, width: `${(100 * share).toFixed(1)}%` } }));
 }
 
-// Of a label's probability the label is named.
+// Of a label's probability the label is named, and where sides have different ones, that of each.
 function matteredName(both, words) {
-  const labels = new Set(both.map(({ kind, place }) => (isProbability(place, kind) ? clipped(place.label, MOST_SHOWN) : "")));
-  const [label] = labels;
+  const labels = both.map(({ kind, place }) => (isProbability(place, kind) ? clipped(place.label, MOST_SHOWN) : ""));
+  const each = new Set(labels).size === 1 ? labels.slice(0, 1) : labels.map((label, side) => `${"AB"[side]} ${label}`);
   // Effects are those of the whole model, whichever head is chosen.
   const name = both.some(({ layer, head }) => head !== null && layer.heads > 1) ? words.matteredEverywhere : words.mattered;
-  return labels.size === 1 && label ? `${name}: ${label}` : name;
+  return labels.every(Boolean) ? `${name}: ${each.join(words.listed)}` : name;
 }
 
 // Whether the answer is another label; a number is always another.

@@ -6,7 +6,7 @@ import { changeOfNumber, changeText, effectText, isShownNoise, isUnchanged, perc
 import { highOfLayer, isJoined, thumbnailsIn } from "./thumbnails.js";
 import { floorText } from "./noise.js";
 import { changeSize, fullChange, isRemoved } from "./view.js";
-import { patternOf, wordsOf } from "./words.js";
+import { patternOf, patternsMean, wordsOf } from "./words.js";
 
 // If a layer has more heads than that, they stand without their words, which a line tells of one of them.
 const MOST_WITH_WORDS = 6;
@@ -111,10 +111,11 @@ function placesOfTiles(count) {
 // Of one record: the pattern of a head, and the answer without it.
 function headsOfOne(root, line, choose) {
   const key = h("p", { class: "heads-key" }), colours = h("p", { class: "heads-colours" });
+  const patterns = h("p", { class: "heads-patterns" });
   // Of many heads those that matter most are named above the pictures.
   const named = h("p", { class: "named" });
   root.before(named);
-  root.after(key, colours);
+  root.after(key, patterns, colours);
   return {
     list: root,
     frame(rows, many) {
@@ -133,6 +134,9 @@ function headsOfOne(root, line, choose) {
       const full = fullChange(view.removed.flat(), view);
       key.replaceChildren(...(view.removed.length ? keyOf(view, root.classList.contains("many")) : []));
       const words = wordsOf(view.state.lang);
+      // Of many heads there is no room for their patterns.
+      const written = root.classList.contains("many") ? [] : view.data.layers.flatMap((layer) => layer.patterns);
+      patterns.textContent = patternsMean(new Set(written), view.state.lang);
       const most = root.classList.contains("many") ? telling(tiles, view, words) : [];
       named.hidden = !most.length;
       named.replaceChildren(...(most.length ? [`${words.mostTelling} `] : []), ...most.map(({ layer, head, short, outcome }) =>

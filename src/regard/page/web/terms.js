@@ -1,14 +1,15 @@
-// What the page's short names mean, for readers who meet them first: tags, the end of an output, the error of a model.
-import { tagOf } from "./words.js";
+// What the page's short names mean, for readers who meet them first: tags, assays, the end of an output, the error of a model.
+import { assayOf, tagOf } from "./words.js";
 
 // Fewer labels may have the name of a tag by chance.
 const LEAST_TAGS = 2;
 // As records name the end of what is written.
 const END = "(end)";
 
-/** The short names in some records and what they mean, as [name, meaning]. */
-export function termsOf(records, words, lang) {
+/** The short names in some records and among the names of what is chosen, and what they mean, as [name, meaning]. */
+export function termsOf(records, chosen, words, lang) {
   const outcomes = records.map((each) => each.outcomes), found = [...new Set(records.flatMap(tagsIn))].sort().map((tag) => [tag, tagOf(tag, lang)]);
+  for (const name of new Set(chosen)) if (assayOf(name, lang)) found.push([name, words.assayMeans({ target: assayOf(name, lang) })]);
   if (outcomes.some(({ form, places }) => form === "generated" && places.at(-1)?.name === END)) found.push([END, words.endMeans]);
   if (outcomes.some(({ kind, error }) => kind === "numbers" && typeof error === "number")) found.push(["RMSE", words.errorMeans]);
   return found;

@@ -65,7 +65,19 @@ export function tagOf(tag, lang) {
   return Object.hasOwn(MESSAGES.tags, tag) ? MESSAGES.tags[tag][lang === "zh" ? "zh" : "en"] : null;
 }
 
+/** What an assay of Tox21 measures an effect on, in a language; null if it is none. */
+export function assayOf(name, lang) {
+  return Object.hasOwn(MESSAGES.assays, name) ? MESSAGES.assays[name][lang === "zh" ? "zh" : "en"] : null;
+}
+
 /** The name of a head's pattern, in a language. */
 export function patternOf(pattern, lang) {
-  return lang === "zh" ? MESSAGES.patterns[pattern] || pattern : pattern;
+  return lang === "zh" ? MESSAGES.patterns[pattern]?.zh || pattern : pattern;
+}
+
+/** Where most of the weight of heads with these patterns is, as a sentence; "" if there is nothing to explain. */
+export function patternsMean(patterns, lang) {
+  const words = wordsOf(lang), found = Object.entries(MESSAGES.patterns).filter(([name, { means }]) => means && patterns.has(name));
+  const meanings = found.map(([name, { means }]) => words.termMeans({ term: patternOf(name, lang), meaning: means[lang === "zh" ? "zh" : "en"] }));
+  return meanings.length ? words.patternsMean({ meanings: meanings.join(lang === "zh" ? "；" : "; ") }) : "";
 }
