@@ -53,7 +53,7 @@ test: $(READY)  ## Every law of the suite on a sample of its cases, without what
 test-all: test  ## Every law on every case, and the slow tests: those of `make test`, then the rest
 	$(TEST) --rest -m "not exhaustive"
 
-test-exhaustive: $(READY)  ## The operator on the whole product of its parts: more than an hour
+test-exhaustive: $(READY)  ## The operator on the whole product of its parts, and what else takes longest: hours
 	$(TEST) -m exhaustive
 
 # On a machine with a GPU the torch that is there is the one to test: nothing is installed but what is missing. With

@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
-FEW = 2
+FEW = 1
 """So many cases of a law always run, if it has as many."""
+
+LONG = ("slow", "exhaustive")
+"""A case with one of these marks stands for others only where all of a law have one."""
 
 SHARE = 4
 """Of more cases, at most one in so many."""
@@ -129,10 +132,11 @@ def pytest_pycollect_makeitem(collector: Any) -> Any:
     config, laws = collector.config, collector.config.stash[LAWS]
     if all(hasattr(item, "callspec") for item in items):
         cases = [values_of(item.callspec.params, item.callspec.indices) for item in items]
-        kept = range(len(items))
+        kept: Sequence[int] = range(len(items))
         drawn = config.getoption("--sample") or config.getoption("--rest")
         if drawn and not items[0].get_closest_marker("every_case"):
-            kept = sample(cases, [item.name for item in items])
+            brief = [place for place in kept if not any(map(items[place].get_closest_marker, LONG))] or kept
+            kept = [brief[at] for at in sample([cases[each] for each in brief], [items[each].name for each in brief])]
         laws.cases[items[0].nodeid.partition("[")[0]] = len(kept), len(items)
         laws.values.update(*(cases[place] for place in kept))
         sampled = [items[place] for place in kept]

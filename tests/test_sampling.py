@@ -82,8 +82,8 @@ SUITE = {
         @pytest.mark.every_case
         @pytest.mark.parametrize("number", range(20))
         def test_sampled(number): pass
-        @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow)])
-        def test_half(number): pass
+        @pytest.mark.parametrize("number", [*(pytest.param(each, marks=pytest.mark.slow) for each in range(7)), 7])
+        def test_mostly_long(number): pass
         class TestThings:
             def test_in_a_class(self): pass
         """,
@@ -114,8 +114,10 @@ def test_the_sample_and_the_rest_are_all(tmp_path):
     every = collected(tmp_path)
     drawn_first = collected(tmp_path, "--sample", "-m", "not slow")
     rest = collected(tmp_path, "--rest")
-    assert len(every) == 46
+    assert len(every) == 52
     assert drawn_first | rest == every
     # Fewer examples were drawn in the sample, so the test runs again.
     assert drawn_first & rest == {"test_draws"}
-    assert {name for name in rest if not name.startswith("test_law")} == {"test_draws", "test_long", "test_half[1]"}
+    long = {"test_long", *(f"test_mostly_long[{number}]" for number in range(7))}
+    assert {name for name in rest if not name.startswith("test_law")} == {"test_draws", *long}
+    assert "test_mostly_long[7]" in drawn_first

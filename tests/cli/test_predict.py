@@ -267,7 +267,7 @@ def test_nothing_has_the_names_of_an_answer(predict, kind, nothing, columns):
 
 
 # Of 20,000 items that look at each other a tiny model, too, takes seconds.
-@pytest.mark.parametrize("kind", ["words", pytest.param("characters", marks=pytest.mark.slow), "tagger"])
+@pytest.mark.parametrize("kind", ["words", pytest.param("characters", marks=pytest.mark.exhaustive), "tagger"])
 def test_20_000_characters(predict, kind):
     text = "warm " * 4000
     code, out, err = predict(kind, text)

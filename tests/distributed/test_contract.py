@@ -102,7 +102,11 @@ def may_refuse(case: Case, exchange: str, ranks: int) -> bool:
 
 @pytest.mark.parametrize(
     ("ranks", "step"),
-    [(2, 9), pytest.param(2, 1, marks=pytest.mark.slow), pytest.param(4, 1, marks=pytest.mark.slow)],
+    [
+        (2, 9),
+        *(pytest.param(ranks, 4, marks=pytest.mark.slow) for ranks in (2, 4)),
+        *(pytest.param(ranks, 1, marks=pytest.mark.exhaustive) for ranks in (2, 4)),
+    ],
 )
 def test_ranks_compute_what_one_process_does(ranks, step):
     every = pairwise_with(WAYS)[::step]

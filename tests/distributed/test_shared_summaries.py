@@ -64,7 +64,11 @@ def every_gap(rank: int, ranks: int, every: list[tuple[Case, str]]) -> list[dict
 
 @pytest.mark.parametrize(
     ("ranks", "step"),
-    [(2, 9), *(pytest.param(ranks, 1, marks=pytest.mark.slow) for ranks in (2, 4))],
+    [
+        (2, 9),
+        *(pytest.param(ranks, 4, marks=pytest.mark.slow) for ranks in (2, 4)),
+        *(pytest.param(ranks, 1, marks=pytest.mark.exhaustive) for ranks in (2, 4)),
+    ],
 )
 def test_ranks_have_the_statistics_of_one_process(ranks, step):
     every = pairwise_with(CUTS)[::step]

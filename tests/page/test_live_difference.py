@@ -103,6 +103,14 @@ def test_effects_are_said_to_be_of_the_answer_of_each_side(live, twins, twins_te
     assert f"mattered: A {one}, B {other}" in head.inner_text()
 
 
+@pytest.mark.parametrize("width", [320, 390, 700])
+def test_each_head_is_within_a_narrow_page(live, width):
+    records = [made(FIRST, seed, heads=(4, 4)) for seed in (1, 3)]
+    page = live(live_page(records[0], ("one", "other"), against=records[1]), width=width)
+    assert page.locator(".rows-of-heads .tile").count() == 10
+    assert page.locator(".rows-of-heads").evaluate("each => each.scrollWidth - each.clientWidth") == 0
+
+
 @pytest.mark.parametrize("name", ["records", "twins"])
 def test_each_view_has_the_numbers_of_numpy(live, request, name):
     both = request.getfixturevalue(name)

@@ -95,8 +95,10 @@ def test_items_that_neither_got_weight_nor_mattered_have_no_row(live, kind):
     names = [each["name"] for each in page.evaluate(ROWS)]
     assert names[:3] == ["the (1)", "old", "man"]
     assert len(names) == 3
-    effect = {"labels": "1 point", "numbers": "5e-05", "vectors": "1%"}[kind]
-    said = f"20 others have 1% at most; hiding one of them changes the answer by {effect} at most."
+    # A change of a probability by a thousandth is written as none.
+    effects = {"labels": "leaves the answer unchanged", "numbers": "changes the answer by 5e-05 at most"}
+    effect = effects.get(kind, "changes the answer by 1% at most")
+    said = f"20 others have 1% at most; hiding one of them {effect}."
     assert page.inner_text(".compared-part p") == said
     # The item whose steps are shown has one.
     page.keyboard.press("ArrowDown")

@@ -124,8 +124,12 @@ def test_without_effects_of_heads_there_is_no_key(live):
 @pytest.mark.parametrize(
     ("language", "names", "told"),
     [
-        ("en", ["previous", "uniform"], "previous: on the item before; uniform: on all items, about equally."),
-        ("zh", ["前一项", "均匀"], "前一项：在前面的一项；均匀：在所有项，大致相等。"),
+        (
+            "en",
+            ["previous", "uniform"],
+            "previous: on the item before; uniform: on all items that aren't masked, about equally.",
+        ),
+        ("zh", ["前一项", "均匀"], "前一项：在前面的一项；均匀：在所有未被遮住的项，大致相等。"),
     ],
 )
 def test_the_patterns_below_heads_are_explained_and_no_others(live, language, names, told):

@@ -82,7 +82,7 @@ def test_the_command_line_names_its_option(tmp_path, monkeypatch, capsys):
 
 @several
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize("killed", [pytest.param(0, marks=pytest.mark.exhaustive), 1])
 def test_two_nodes_share_sequences_and_go_on_to_the_same_bits_after_one_is_killed(tmp_path, killed, monkeypatch):
     nodes = Nodes(tmp_path)
     nodes.recipe(epochs=40, patience=40, network="attention")

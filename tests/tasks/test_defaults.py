@@ -244,9 +244,9 @@ def test_six_hundred_words_are_learned_to_be_reversed():
     assert sum(right) >= 180
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_circles_and_squares_are_told_apart(tmp_path):
-    """Half a minute: anywhere, of any size and colours, on 160 pictures."""
+    """Minutes: anywhere, of any size and colours, on 160 pictures."""
     pillow, drawing = pytest.importorskip("PIL.Image"), pytest.importorskip("PIL.ImageDraw")
     draw = random.Random(1)
 

@@ -50,7 +50,7 @@ def test_killed_four_times(tmp_path):
     same_bits(tmp_path / "whole", tmp_path / "killed 1", epochs=6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the children are made by fork")
 def test_killed_twenty_times(tmp_path):
     seeds = range(2, 7)

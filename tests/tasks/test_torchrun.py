@@ -266,7 +266,7 @@ def test_what_differs_or_does_not_go_together_is_one_sentence_everywhere(nodes, 
 
 @several
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize("killed", [pytest.param(0, marks=pytest.mark.exhaustive), 1])
 def test_a_killed_node_ends_the_other_in_one_sentence_and_the_run_goes_on_to_the_same_bits(nodes, tmp_path, killed):
     nodes.recipe(epochs=40, patience=40)
     whole = ended(nodes.pair(nodes.command("whole"), nodes.command("whole")))

@@ -82,7 +82,12 @@ class SeeOptions(NamedTuple):
             help="Draw the first bars by raw, rollout, value-weighted or gradient-weighted  [default: the weights]",
         ),
     ] = None
-    top: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_LISTED, help="List so many items and heads.")] = 12
+    top: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, max=MOST_LISTED, help="List so many items and heads, and an item more if it is the last."
+        ),
+    ] = 12
     map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True
     compare: Annotated[
         str | None,

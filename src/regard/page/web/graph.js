@@ -15,8 +15,8 @@ const GRAPH_WIDTH = 860;
 const GRAPH_MARGIN = 36;
 // Nodes around the chosen one.
 const MOST_AROUND = 24;
-// Narrower sheets have smaller nodes.
-const NARROW = 480;
+// Narrower sheets have smaller nodes, and fewer numbers.
+const NARROW = 480, MOST_NARROW = 4;
 // Pixels of the sheet for each node, from which on all of them are named.
 const ROOM = 5200;
 
@@ -42,8 +42,8 @@ export function graphView(root, choose) {
     const height = Math.round(Math.max(260, Math.min(460, 0.55 * width)));
     const spots = large ? aroundChosen(view, width, height) : laidOut(input.positions, width, height);
     sizeSheet(sheet, width, height);
-    const radius = width < NARROW && items.length > 12 ? 7 : large || items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
-    const most = heaviestItems(view), named = new Set([...most, view.key, ownItem(view), hovered]);
+    const dense = width < NARROW && items.length > 12, radius = dense ? 7 : large || items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
+    const most = heaviestItems(view).slice(0, dense ? MOST_NARROW : undefined), named = new Set([...most, view.key, ownItem(view), hovered]);
     const all = large || (width * height) / items.length >= ROOM;
     const written = (i, name, text) => s("text", { x: spots[i].x, y: spots[i].y, class: name, "data-item": i }, text);
     const names = items.map((_, i) => i).filter((i) => spots[i] && (all || named.has(i))).map((i) => written(i, "name", cutName(items[i])));
