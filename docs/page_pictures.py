@@ -24,6 +24,8 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures" / "page"
 MOST_BYTES = 100_000
 MARGIN = 14
+# A shade is orange if it has so much more red than blue; of those that there are least of, so many always stay.
+ORANGE, FEW = 90, 4
 
 SHORT = "I saw a saw ."
 WORDS = (
@@ -70,8 +72,8 @@ PICTURES = {
     "readme-dark": Picture("short", FIRST, width=ONE_COLUMN, scheme="dark"),
     "readme-zh": Picture("short", FIRST, hash="#lang=zh", width=ONE_COLUMN),
     "readme-zh-dark": Picture("short", FIRST, hash="#lang=zh", width=ONE_COLUMN, scheme="dark"),
-    "first": Picture("short", FIRST_VIEW, sharpness=1.6),
-    "first-dark": Picture("short", FIRST_VIEW, scheme="dark", sharpness=1.6),
+    "first": Picture("short", FIRST_VIEW, sharpness=1.5),
+    "first-dark": Picture("short", FIRST_VIEW, scheme="dark", sharpness=1.5),
     "narrow": Picture("short", (".live header", ".compared-part"), width=360, sharpness=1.8),
     "heads": Picture("words", (".heads-part",), hash="#place=22&head=2", sharpness=1.6),
     "map": Picture("words", (".map-part",), sharpness=1.6),
@@ -137,6 +139,12 @@ def box(page: Any, parts: Sequence[str]) -> dict[str, float] | None:
     return {"x": left, "y": top, "width": right - left, "height": bottom - top}
 
 
+def shades_of(quantised: Any) -> list[tuple[int, ...]]:
+    """The shades of an image with a palette."""
+    values = quantised.getpalette() or []
+    return [*zip(*[iter(values)] * 3, strict=True)]
+
+
 def compressed(shot: bytes, sentence: str) -> bytes:
     """A screenshot as a PNG of at most `MOST_BYTES`, with as many colours as fit.
 
@@ -157,16 +165,17 @@ def compressed(shot: bytes, sentence: str) -> bytes:
 
     # The colours of areas stay as they are, also an orange of which there is little; those between letters and paper
     # take the nearest. Others are spread over what there is, such as a scale. A spectrogram has too many for that.
-    ranked = sorted(image.getcolors(image.width * image.height) or [], reverse=True)
-    for colours in (192, 128, 96, 64):
-        areas = [value for _, colour in ranked[: colours - colours // 4] for value in colour]  # pyright: ignore
-        spread = image.quantize(colours // 4, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    ranked = [shade for _, shade in sorted(image.getcolors(image.width * image.height) or [], reverse=True)]
+    oranges = [(red, green, blue) for red, green, blue in ranked if red - blue > ORANGE][:FEW]  # pyright: ignore
+    palettes = [
+        [*ranked[: colours - colours // 4], *shades_of(image.quantize(colours // 4, Image.Quantize.MAXCOVERAGE))]
+        for colours in (192, 128, 96, 64)
+    ]
+    palettes += [[*oranges, *shades_of(image.quantize(colours - len(oranges)))] for colours in (64, 48, 32)]
+    for shades in palettes:
         palette = Image.new("P", (1, 1))
-        palette.putpalette([*areas, *spread])
+        palette.putpalette([value for shade in shades for value in shade])
         if len(found := png(image.quantize(palette=palette, dither=Image.Dither.NONE))) <= MOST_BYTES:
-            return found
-    for colours in (64, 48, 32):
-        if len(found := png(image.quantize(colours, dither=Image.Dither.NONE))) <= MOST_BYTES:
             return found
     raise SystemExit(f"docs: a picture takes more than {MOST_BYTES} bytes")
 

@@ -31,6 +31,22 @@ def test_all_are_there_and_small(pictures):
         assert path.stat().st_size <= pictures.MOST_BYTES, path
 
 
+def test_weights_are_blue_and_effects_orange(pictures):
+    """Too few colours for all that a picture shows would leave the rarer one out."""
+    image = pytest.importorskip("PIL.Image")
+    # Nothing changes the answer about the sound.
+    shown = [
+        name
+        for name, picture in pictures.PICTURES.items()
+        if picture.parts in (pictures.FIRST, pictures.FIRST_VIEW) and name != "sound"
+    ]
+    assert len(shown) > 8
+    for name in shown:
+        shades = [shade for _, shade in image.open(pictures.FOLDER / f"{name}.png").convert("RGB").getcolors(1 << 24)]
+        for one, other in ((2, 0), (0, 2)):
+            assert any(shade[one] - shade[other] > pictures.ORANGE for shade in shades), name
+
+
 def test_each_is_embedded_and_told_in_words(pictures):
     embedded = set()
     for document in DOCUMENTS:

@@ -450,8 +450,7 @@ def test_of_many_items_those_that_got_or_mattered_most_are_listed():
     comparison = next(block for block in page.blocks if isinstance(block, Comparison))
     assert [row.label for row in comparison.rows] == ["w3", "w7", "w50", "w90"]
     assert comparison.rest == (
-        "96 others have 0% at most; hiding one of them leaves the answer unchanged. "
-        "Equal weights would be 1% each."
+        "96 others have 0% at most; hiding one of them leaves the answer unchanged. Equal weights would be 1% each."
     )
     items = next(block for block in page.blocks if isinstance(block, Items)).items
     assert (items[0].text, items[-1].text) == ("... 28 words before", "... 8 words after")

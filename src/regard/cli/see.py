@@ -85,7 +85,10 @@ class SeeOptions(NamedTuple):
     top: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=MOST_LISTED, help="List so many items and heads, and an item more if it is the last."
+            metavar="N",
+            min=1,
+            max=MOST_LISTED,
+            help="List so many items and heads, and an item more if it is the last.",
         ),
     ] = 12
     map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True
