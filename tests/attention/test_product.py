@@ -1,5 +1,5 @@
-"""Every engine against the definition: over all parts two by two, by `make test-all` over a third of what meets three by
-three, and by `make test-exhaustive` over the rest of that and the whole product."""
+"""Every engine against the definition: over all parts two by two, by `make test-all` over a third of what meets three
+by three, and by `make test-exhaustive` over the rest of that and the whole product."""
 
 import dataclasses
 import itertools
