@@ -49,8 +49,26 @@ def test_the_sentence_by_hand():
     # The own item of "saw", whose effect differs more, isn't told.
     assert comparison_of(A, B).sentence == (
         'For "saw", A gives NOUN 80%, B gives VERB 61%. The weight on "a" differs most: 75% in A, 25% in B. '
-        'The effect of hiding "a" differs most: 80% to 5% in A, 61% to 48% in B.'
+        'Hiding "a" changes the answer in A alone: NOUN (80%) becomes VERB (50%).'
     )
+
+
+def of_saw(score, *hidden):
+    """A record in which "saw" is NOUN, and what it is if one of the words is hidden, with the change of NOUN."""
+    same = [Outcome("DET", 0.9, 0.0), Outcome("ADJ", 0.9, 0.0)]
+    rows = [[*same, Outcome(*each)] for each in (*hidden, ("NOUN", score, 0.0))]
+    return record("a big saw", [0.5, 0.25, 0.25], [("DET", 0.9), ("ADJ", 0.9), ("NOUN", score)], rows)
+
+
+def test_another_answer_on_one_side_comes_before_a_larger_difference_of_the_same_answer():
+    one = of_saw(0.8, ("NOUN", 0.1, -0.7), ("NOUN", 0.7, -0.1))
+    other = of_saw(0.6, ("NOUN", 0.5, -0.1), ("VERB", 0.9, -0.55))
+    said = 'Hiding "big" changes the answer in {} alone: NOUN (60%) becomes VERB (90%).'
+    assert comparison_of(one, other, query=3).sentence.endswith(said.format("B"))
+    assert comparison_of(other, one, query=3).sentence.endswith(said.format("A"))
+    # On both sides it is no difference between them.
+    both = of_saw(0.8, ("NOUN", 0.1, -0.7), ("VERB", 0.7, -0.6))
+    assert 'The effect of hiding "a" differs most' in comparison_of(both, other, query=3).sentence
 
 
 def whole(label, score, kind="labels", weights=(0.5, 0.5)):

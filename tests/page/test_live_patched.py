@@ -7,10 +7,13 @@ import torch
 
 from page.live_records import document
 from regard.inspection import comparison_of, live_page, see, story_of
+from regard.inspection.explain.effect import Effect
+from regard.inspection.explain.head_changes import RemoveHead
 from regard.inspection.explain.patched_cases import patch_cases
+from regard.inspection.explain.patching import Patching
 from regard.inspection.views.comparison_page import comparison_page
 from regard.inspection.views.outcome_text import is_shown_noise
-from regard.inspection.views.patched import patched_of
+from regard.inspection.views.patched import Patched, patched_of
 from regard.inspection.views.story import story
 from regard.page import as_text
 from regard.tasks import load
@@ -50,6 +53,21 @@ def test_the_page_has_the_shares_of_the_patches(live, cases, records):
     text = as_text(comparison_page(found, ("A", "B"), patched=patched), width=100)
     for row in (*written(own.head_shares), *written(own.position_shares.T)):
         assert any(line.split()[-len(row) :] == row for line in text.splitlines())
+
+
+def test_the_only_head_has_no_table_of_its_own(live, records):
+    """With the values of the other run it brings back what the layer does."""
+    effect = Effect(RemoveHead(1, 1), -1.0, 0.5)
+    patching = Patching("denoising", -1.0, 2.0, ("a",), ((effect,),), ((effect,) * 5,))
+    patched = Patched(patching, "saw", tuple(B), "word")
+    page = live(live_page(records[0], ("A", "B"), against=records[1], patched=patched, query=4))
+    assert page.evaluate(SHARES) == [[["50%"] * 5]]
+    told = page.inner_text(".patched-part")
+    assert "Each head" not in told
+    assert "The stronger the colour, the further." in told
+    text = as_text(comparison_page(comparison_of(*records, query=4), ("A", "B"), patched=patched), width=100)
+    assert "Each head" not in text
+    assert "All heads of a layer, at one position" in " ".join(text.split())
 
 
 def test_there_is_nothing_to_patch(cases, records):

@@ -10,10 +10,11 @@ from regard.inspection.explain.alignment import Alignment, Pair, align
 from regard.inspection.explain.head_differences import head_differences
 from regard.inspection.explain.outcomes import Outcome, Outcomes, Place
 from regard.inspection.record.default_place import default_place, most_different_place
-from regard.inspection.record.numbered import numbered
+from regard.inspection.record.numbered import names_of
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.record.without import is_of_one_model, without_heads
 from regard.inspection.views.answered import answered
+from regard.inspection.views.change_words import change_words
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted, rounded
 from regard.inspection.views.removed_heads import layer_patterns
@@ -30,7 +31,6 @@ __all__ = [
     "has_head",
     "joined",
     "layer_of",
-    "names_of",
 ]
 
 Compared = tuple[str, str]
@@ -175,17 +175,6 @@ def layer_of(record: Record, layer: int | None) -> LayerRecord | None:
     return record.layers[number - 1] if 1 <= number <= len(record.layers) else None
 
 
-def names_of(first: Sequence[str], second: Sequence[str], pairs: Sequence[Pair]) -> Iterator[Compared]:
-    """The texts of pairs, numbered if they occur more than once; the first one's for both if they are the same."""
-    known = numbered(first), numbered(second)
-    for one, other in pairs:
-        if one is None or other is None:
-            yield "" if one is None else known[0][one], "" if other is None else known[1][other]
-        else:
-            same = first[one].strip() == second[other].strip()
-            yield known[0][one], known[0][one] if same else known[1][other]
-
-
 def joined(names: Compared) -> str:
     """The texts of a pair as one name, such as "saw / film"."""
     return " / ".join(dict.fromkeys(filter(None, names)))
@@ -276,7 +265,7 @@ def difference_sentence(
     told = _answers_sentence(records, found, language) + _weights_sentence(both, equal, language)
     if outcomes[0].kind != outcomes[1].kind:
         return told
-    return told + _effects_sentence(hidden, outcomes[0].kind, found, (outcomes[0].error, outcomes[1].error), language)
+    return told + _effects_sentence(hidden, outcomes, found, language)
 
 
 def _answers_sentence(records: tuple[Record, Record], places: tuple[Place, Place], language: str) -> str:
@@ -327,15 +316,18 @@ def _weights_sentence(items: Sequence[ItemDifference], equal: tuple[float, float
 
 
 def _effects_sentence(
-    items: Sequence[ItemDifference],
-    kind: str,
-    places: tuple[Place, Place],
-    errors: tuple[float | None, float | None],
-    language: str,
+    items: Sequence[ItemDifference], outcomes: tuple[Outcomes, Outcomes], places: tuple[Place, Place], language: str
 ) -> str:
     """Which item differs most in what hiding it changes; "" if none does, or if that wasn't measured."""
+    kind, errors = outcomes[0].kind, (outcomes[0].error, outcomes[1].error)
     changes = [[outcome.change for outcome in item.hidden if outcome is not None] for item in items]
     gaps = [(abs(b - a), item) for (a, b), item in zip(changes, items, strict=True) if math.isfinite(b - a)]
+    # Another answer in one of the two says more than points of the same one.
+    flips = [(gap, item, *flip) for gap, item in gaps for flip in _changed_alone(item, places, kind)]
+    if flips:
+        _, item, side, outcome = max(flips, key=lambda each: each[0])
+        change = change_words(places[side], outcome, kind, outcomes[side].form != "item", language)
+        return say("effectFlips", language, item=_quoted_names(item, language), side="AB"[side], change=change)
     gap, item = max(gaps, key=lambda each: each[0], default=(0.0, None))
     if item is None or gap == 0 or not is_noticed(gap, kind):
         return ""
@@ -348,6 +340,16 @@ def _effects_sentence(
     )
     message = "effectDiffersLittle" if kind != "numbers" and gap < LITTLE_CHANGE else "effectDiffers"
     return say(message, language, item=_quoted_names(item, language), one=one, other=other)
+
+
+def _changed_alone(item: ItemDifference, places: tuple[Place, Place], kind: str) -> list[tuple[int, Outcome]]:
+    """The side of which hiding an item changes the label, and to what, if the label of the other one stays."""
+    changed = [
+        (side, outcome)
+        for side, (outcome, place) in enumerate(zip(item.hidden, places, strict=True))
+        if kind == "labels" and outcome is not None and outcome.label != place.label and outcome.change != 0
+    ]
+    return changed if len(changed) == 1 else []
 
 
 def _quoted_names(item: ItemDifference, language: str) -> str:

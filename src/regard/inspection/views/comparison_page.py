@@ -6,15 +6,9 @@ from typing import Literal
 
 from regard.errors import ArgumentError
 from regard.inspection.explain.outcomes import Kind, Outcome, Place
+from regard.inspection.record.numbered import names_of
 from regard.inspection.record.record import Record
-from regard.inspection.views.comparison import (
-    ItemDifference,
-    RecordDifference,
-    comparison_of,
-    joined,
-    layer_of,
-    names_of,
-)
+from regard.inspection.views.comparison import ItemDifference, RecordDifference, comparison_of, joined, layer_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import change_text, is_unchanged, or_zero, rounded, said
 from regard.inspection.views.patched import Patched

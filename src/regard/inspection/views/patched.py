@@ -38,10 +38,10 @@ class Patched(NamedTuple):
         >>> from regard.inspection.explain.effect import Effect
         >>> from regard.inspection.explain.head_changes import RemoveHead
         >>> effect = Effect(RemoveHead(1, 1), -1.0, 0.5)
-        >>> patching = Patching("denoising", -1.0, 2.0, ("a",), ((effect,),), ((effect, effect),))
+        >>> patching = Patching("denoising", -1.0, 2.0, ("a",), ((effect, effect),), ((effect, effect),))
         >>> found = Patched(patching, "b", ("a", "b"))
         >>> found.blocks()[2].rows, found.data()["positions"]
-        ((('1', '50%'),), [[0.5, 0.5]])
+        ((('1', '50%', '50%'),), [[0.5, 0.5]])
     """
 
     patching: Patching
@@ -54,12 +54,17 @@ class Patched(NamedTuple):
         heads, positions = self.patching.head_shares, self.patching.position_shares
         layers = [f"layer {number}" for number in range(1, len(heads) + 1)]
         of_heads = [f"head {number}" for number in range(1, heads.shape[1] + 1)]
+        means = say("patchedMeans", name=visible(self.name))
+        of_positions = _table(self.noun, layers, [visible(each) for each in self.items], positions.T)
+        # Of the only head of a model its number would be no finding.
+        if heads.numel() == 1:
+            return [Heading(say("patched")), Prose(f"{means} {say('patchedPositions')}"), of_positions]
         return [
             Heading(say("patched")),
-            Prose(f"{say('patchedMeans', name=visible(self.name))} {say('patchedHeads')}"),
+            Prose(f"{means} {say('patchedHeads')}"),
             _table("layer", of_heads, [str(number) for number in range(1, len(heads) + 1)], heads),
             Prose(say("patchedPositions")),
-            _table(self.noun, layers, [visible(each) for each in self.items], positions.T),
+            of_positions,
         ]
 
     def data(self) -> dict[str, Any]:

@@ -176,13 +176,26 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
     if (gap >= NOTICED && fair && otherFair && fairText !== otherText) told.push(...tell("equalInBoth", { one: fairText, other: otherText }));
   }
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
-  const mattered = widest(pairs, (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change)));
+  const changesOf = (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change));
+  // Another answer in one of the two says more than points of the same one.
+  const flipped = widest(pairs, (pair) => (changedAlone(both, pair) < 0 ? null : changesOf(pair)));
+  if (flipped) {
+    const side = changedAlone(both, flipped.pair), view = both[side];
+    return [...told, ...tell("effectFlips", { item: named(flipped.pair), side: "AB"[side], change: changeOf(view.place, view.hidden[flipped.pair[side]], view, most) })];
+  }
+  const mattered = widest(pairs, changesOf);
   if (mattered && mattered.gap > 0 && isNoticed(mattered.gap, kind)) {
     const [one, other] = both.map(({ hidden, place }, side) => effectText(hidden[mattered.pair[side]], place, kind, wordsOf(lang))
       .replace(" → ", wordsOf(lang).changesTo));
     told.push(...tell(kind !== "numbers" && mattered.gap < LITTLE_CHANGE ? "effectDiffersLittle" : "effectDiffers", { item: named(mattered.pair), one, other }));
   }
   return told;
+}
+
+// The side of which hiding an item changes the label, if it doesn't change that of the other; -1: there is none.
+function changedAlone(both, pair) {
+  const changed = both.map(({ hidden, place, kind }, side) => kind === "labels" && hidden[pair[side]].label !== place.label && hidden[pair[side]].change !== 0);
+  return changed[0] === changed[1] ? -1 : changed.indexOf(true);
 }
 
 // The pair of which both values are known and differ most.

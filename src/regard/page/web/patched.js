@@ -9,12 +9,14 @@ export function patchedPart({ patched }) {
   const title = h("h2", {}), text = h("p", { class: "quiet" }), heads = h("div", { class: "wide-table" }), positions = h("div", { class: "wide-table" });
   const section = h("section", { class: "patched-part" }, h("div", { class: "title" }, title), text, heads,
     h("p", { class: "quiet" }), positions);
-  const layers = patched.heads.length;
+  // Of the only head of a model its number would be no finding.
+  const layers = patched.heads.length, isAlone = patched.heads.flat().length === 1;
+  if (isAlone) heads.remove();
   return { section, show({ state: { lang } }) {
     const words = wordsOf(lang);
     title.textContent = words.patched;
     section.setAttribute("aria-label", words.patched);
-    text.textContent = `${words.patchedMeans({ name: patched.name })} ${words.patchedHeads}`;
+    text.textContent = [words.patchedMeans({ name: patched.name }), words.patchedColour, isAlone ? "" : words.patchedHeads].join(lang === "zh" ? "" : " ").trim();
     section.querySelectorAll("p")[1].textContent = words.patchedPositions;
     const layerName = (number) => words.layerOf({ layer: number + 1, count: layers });
     heads.replaceChildren(shareTable(["", ...patched.heads[0].map((_, head) => words.headOf({ head: head + 1, count: patched.heads[0].length }))],
