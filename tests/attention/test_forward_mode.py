@@ -57,8 +57,14 @@ def hold(call: Arguments) -> None:
         torch.testing.assert_close((above * of_output).sum(), sum(expected), rtol=0, atol=1e-12 * max(1.0, scale))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", pairwise(), ids=str)
+# Six hundred combinations: `make test-all` runs every second one.
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.exhaustive if place % 2 else pytest.mark.slow, id=str(case))
+        for place, case in enumerate(pairwise())
+    ],
+)
 def test_the_tangent_is_the_gradient_transposed(case):
     hold(case.make())
 
