@@ -162,14 +162,14 @@ def product() -> list[tuple[Any, ...]]:
     return covering(SCORES, WEIGHTS, MASKS, POSITIONS, TILES_OF_16, (0.0, 0.3), ROUNDING)
 
 
-# Any two parts meet in all quarters together. They take the interpreter twenty minutes, so `make test-all` runs one.
+# Any two parts meet in all eighths together. They take the interpreter twenty minutes, so `make test-all` runs one.
 @pytest.mark.slow
-@pytest.mark.parametrize("quarter", [0, *(pytest.param(place, marks=pytest.mark.exhaustive) for place in (1, 2, 3))])
+@pytest.mark.parametrize("eighth", [0, *(pytest.param(place, marks=pytest.mark.exhaustive) for place in range(1, 8))])
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_it_equals_the_definition_whichever_two_parts_meet(weights, quarter):
+def test_it_equals_the_definition_whichever_two_parts_meet(weights, eighth):
     wrong = []
     rows = [(case, dtype) for *row, dtype in product() if (case := Case(*row)).weights == weights]
-    for case, dtype in rows[quarter::4]:
+    for case, dtype in rows[eighth::8]:
         try:
             compare_one(case, "triton", dtype, outcome(case.make(), "dense"))
         except AssertionError as error:

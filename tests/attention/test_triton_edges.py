@@ -72,8 +72,15 @@ def test_it_equals_the_definition(case, dtype):
     compare_one(case, "triton", dtype, outcome(case.make(), "dense"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [*cases(1), *cases(-1), *cases(2), *cases(-2)], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=mark, id=str(case))
+        for mark, steps in ((pytest.mark.slow, (1, -1)), (pytest.mark.exhaustive, (2, -2)))
+        for step in steps
+        for case in cases(step)
+    ],
+)
 def test_it_equals_the_definition_whichever_parts_meet(case):
     for dtype in (F64, torch.float32):
         compare_one(case, "triton", dtype, outcome(case.make(), "dense"))

@@ -229,7 +229,7 @@ def test_pairs_of_nodes_are_told_apart_in_small_graphs():
     assert not default_recipe([(GRAPH, ["a", None, "b"])]).input.counts
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_six_hundred_words_are_learned_to_be_reversed():
     """A minute: of words that training never had, nine of ten come out reversed.
 
