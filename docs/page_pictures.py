@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures" / "page"
 MOST_BYTES = 100_000
 MARGIN = 14
-# A shade is orange if it has so much more red than blue; of those that there are least of, so many always stay.
+# A shade is orange if it has so much more red than blue. So many of the most frequent oranges are always kept.
 ORANGE, FEW = 90, 4
 
 SHORT = "I saw a saw ."
@@ -167,12 +167,15 @@ def compressed(shot: bytes, sentence: str) -> bytes:
     # take the nearest. Others are spread over what there is, such as a scale. A spectrogram has too many for that.
     ranked = [shade for _, shade in sorted(image.getcolors(image.width * image.height) or [], reverse=True)]
     oranges = [(red, green, blue) for red, green, blue in ranked if red - blue > ORANGE][:FEW]  # pyright: ignore
-    palettes = [
-        [*ranked[: colours - colours // 4], *shades_of(image.quantize(colours // 4, Image.Quantize.MAXCOVERAGE))]
-        for colours in (192, 128, 96, 64)
-    ]
-    palettes += [[*oranges, *shades_of(image.quantize(colours - len(oranges)))] for colours in (64, 48, 32)]
-    for shades in palettes:
+
+    def palettes() -> Iterator[list[Any]]:
+        for colours in (192, 128, 96, 64):
+            spread = image.quantize(colours // 4, Image.Quantize.MAXCOVERAGE)
+            yield [*ranked[: colours - colours // 4], *shades_of(spread)]
+        for colours in (64, 48, 32):
+            yield [*oranges, *shades_of(image.quantize(colours - len(oranges)))]
+
+    for shades in palettes():
         palette = Image.new("P", (1, 1))
         palette.putpalette([value for shade in shades for value in shade])
         if len(found := png(image.quantize(palette=palette, dither=Image.Dither.NONE))) <= MOST_BYTES:

@@ -64,7 +64,7 @@ def test_the_only_head_has_no_table_of_its_own(live, records):
     assert page.evaluate(SHARES) == [[["50%"] * 5]]
     told = page.inner_text(".patched-part")
     assert "Each head" not in told
-    assert "The stronger the colour, the further." in told
+    assert "The stronger the colour, the further the answer moves." in told
     text = as_text(comparison_page(comparison_of(*records, query=4), ("A", "B"), patched=patched), width=100)
     assert "Each head" not in text
     assert "All heads of a layer, at one position" in " ".join(text.split())

@@ -88,7 +88,7 @@ class SeeOptions(NamedTuple):
             metavar="N",
             min=1,
             max=MOST_LISTED,
-            help="List N items and heads at most, and one more item if it is the last one.",
+            help="List at most N items and heads, plus one item if only one is left.",
         ),
     ] = 12
     map: Annotated[bool, typer.Option("--map/--no-map", help="Show all weights as a heat map.")] = True
