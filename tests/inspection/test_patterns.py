@@ -5,6 +5,7 @@ import torch
 
 from regard.errors import ArgumentError
 from regard.inspection import SeenLayer, head_patterns
+from regard.page.messages import messages
 
 
 def layer_of(weights, mask=None, normaliser="softmax"):
@@ -214,3 +215,12 @@ def test_arguments_are_checked():
 def test_empty_sequences():
     assert of(torch.zeros(0, 0)).name == "none"
     assert of(torch.ones(1, 1)).name == "none"
+
+
+def test_each_pattern_has_words_on_the_page():
+    table, items = torch.full((6, 6), 1 / 6), list("abcabc")
+    measured = {*of(table, items=items, separators=[0]).scores, *of(table, cross=True).scores}
+    words = messages()["patterns"]
+    # A head without which a model ran has no weights to measure.
+    assert measured == {*words} - {"removed"}
+    assert all(words[name]["zh"] and set(words[name]["means"]) == {"en", "zh"} for name in measured)
