@@ -192,7 +192,9 @@ def test_numbers_have_the_decimals_of_the_error_on_the_page_as_in_the_story(live
     ]
     assert read["sentence"].replace("−", "-") == story_of(record).sentence
     heads = [row for each in told.blocks if getattr(each, "columns", ())[:1] == ("head",) for row in each.rows]
-    assert [each[2] if each[2] != "unchanged" else in_decimals(0.0, decimals_of(error)) for each in heads] == [
+    # A change of 0.0007 is none beside such errors.
+    assert ("unchanged" in {each[2] for each in heads}) == (error > 0.5)
+    assert [each[2] for each in heads] == [
         read["heads"][f"head {layer} {head}"].replace("−", "-")
         for layer, head in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2))
     ]

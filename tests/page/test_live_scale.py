@@ -75,8 +75,9 @@ def test_a_drawing_has_the_scale_of_the_map_beside_it(live):
     outcomes = Outcomes("labels", "item", places)
     page = live(document(replace(drawn, layers=(layer,), outcomes=outcomes)))
     legends = [" ".join(page.locator(f"{part} .legend").inner_text().split()) for part in (".drawn", ".map-part")]
-    assert legends[0].startswith("weight 0% 90% · the stronger the colour, the larger · the line marks")
-    assert legends[0].split(" · ")[:3] == legends[1].split(" · ")[:3]
+    over = " · drawn over black and white here, over the picture above"
+    assert legends[0].startswith(f"weight 0% 90% · the stronger the colour, the larger{over} · the line marks")
+    assert legends[0].replace(over, "").split(" · ")[:3] == legends[1].split(" · ")[:3]
     # 30% of 90% hide a third of the picture, by the square root.
     image = image_of(page, '[data-id="picture"]')
     high, wide = image.shape[0] / 3, image.shape[1] / 2
@@ -84,6 +85,14 @@ def test_a_drawing_has_the_scale_of_the_map_beside_it(live):
     blue = colours("light")["weight-high"]
     share = 0.72 * (0.3 / 0.9) ** 0.5
     assert np.abs(patch - (255 + share * (blue - 255))).max() <= 2
+    # The scale below the picture has its colours over black and over white.
+    page.locator(".drawn .legend").scroll_into_view_if_needed()
+    (scale,) = page.locator(".drawn .legend").evaluate(PLACES)["scales"]
+    screen = np.array(Image.open(io.BytesIO(page.screenshot())).convert("RGB")).astype(int)
+    for below, paper in ((0.25, 0), (0.75, 255)):
+        for place, cover in ((1 / 3, share), (0.99, 0.72)):
+            at = int(scale["top"] + below * scale["height"]), int(scale["left"] + 1 + place * (scale["width"] - 2))
+            assert np.abs(screen[at] - (paper + cover * (blue - paper))).max() <= 6
 
 
 def test_weights_that_are_all_zero_have_a_scale(live):

@@ -279,6 +279,7 @@ class HeatMap:
         equal: what each item would have of equal weights, which the legend shows too; 0 if the values are none that sum
             to 1.
         verb: the verb between a row and its columns; "" if rows and columns are those of a picture.
+        note: what the legend says besides, such as what equal weights would be where that depends on the row.
 
     Raises:
         ArgumentError: `values` doesn't have the shape of `rows` by `columns`, or `high` isn't a number above 0.
@@ -295,6 +296,7 @@ class HeatMap:
     high: float = 1.0
     verb: str = "attends to"
     equal: float = 0.0
+    note: str = ""
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.rows):

@@ -242,6 +242,7 @@ def _kind(value: float | None) -> str:
 def _legend(block: HeatMap) -> str:
     entries = [f'0% <i class="scale" aria-hidden="true"></i> {escape(percent(block.high))}']
     entries += [say("equalWeights", share=percent(block.equal))] if block.equal else []
+    entries += [_text(block.note)] if block.note else []
     kinds = {_kind(value) for row in block.values for value in row}
     for kind, name in (("zero", "exactly 0"), ("masked", "masked"), ("broken", "not a number")):
         entries += [f'<i class="{kind}" aria-hidden="true"></i> {name}'] if kind in kinds else []

@@ -180,6 +180,8 @@ def legend_lines(block: HeatMap, terminal: Terminal, *, numbers: bool) -> list[T
     parts = [_scale(block, terminal, numbers)]
     if block.equal:
         parts.append(Text(say("equalWeights", share=percent(block.equal))))
+    if block.note:
+        parts.append(Text(block.note))
     values = [value for row in block.values for value in row]
     nan = any(value is not None and math.isnan(value) for value in values)
     for present, name, colour, shade, mark in (

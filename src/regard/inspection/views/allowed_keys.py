@@ -5,7 +5,7 @@ import numpy as np
 from regard.inspection.record.record import LayerRecord
 from regard.inspection.views.layer_arrays import equal_weights, hidden_pairs
 
-__all__ = ["allowed_keys", "masked_keys"]
+__all__ = ["allowed_ends", "allowed_keys", "masked_keys"]
 
 # Pairs that are looked at where a mask follows no rule.
 _MOST_PAIRS = 2**18
@@ -31,23 +31,54 @@ def allowed_keys(layer: LayerRecord, row: int | None) -> int:
         >>> [allowed_keys(layer, row) for row in (0, 2, None)]
         [1, 3, 0]
     """
+    counts = _counts(layer, row)
+    return int(counts.flat[0]) if counts is not None and counts.size and (counts == counts.flat[0]).all() else 0
+
+
+def allowed_ends(layer: LayerRecord) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """The rows with the most and the fewest keys that their masks allow, the first ones of those.
+
+    Rows without any key aren't counted.
+
+    Args:
+        layer: the layer.
+
+    Returns:
+        Of the two rows the number, from 0, and how many keys are allowed; None if all rows have as many, or if it
+        depends on the head or isn't known.
+
+    Example:
+        >>> import regard, torch
+        >>> from regard.modules import MultiHeadAttention
+        >>> attention = MultiHeadAttention(4, heads=2).eval()
+        >>> with regard.watch(attention) as seen:
+        ...     _ = attention(torch.zeros(1, 3, 4), mask="causal")
+        >>> allowed_ends(LayerRecord("layer 1", (seen[0],)))
+        ((2, 3), (0, 1))
+    """
+    counts = _counts(layer, None)
+    if counts is None or (counts != counts[:1]).any():
+        return None
+    some = [(row, count) for row, count in enumerate(counts[0].tolist()) if count]
+    if len({count for _, count in some}) < 2:
+        return None
+    return max(some, key=lambda each: each[1]), min(some, key=lambda each: each[1])
+
+
+def _counts(layer: LayerRecord, row: int | None) -> np.ndarray | None:
+    """How many keys are allowed, [heads or 1, rows], of one row or of all; None: it isn't known."""
     queries, keys = layer.shape
-    hidden = hidden_pairs(layer)
-    if hidden is None:
-        if all(call.mask is None for call in layer.calls):
-            return keys
-        which = range(queries) if row is None else [row]
+    hidden, rows = hidden_pairs(layer), slice(None) if row is None else slice(row, row + 1)
+    if hidden is None and any(call.mask is not None for call in layer.calls):
+        which = [*range(queries)][rows]
         if layer.heads * len(which) * keys > _MOST_PAIRS:
-            return 0
-        hidden, row = {"pair": (equal_weights(layer).weights(which) > 0).numpy()}, None
-    rows = slice(None) if row is None else slice(row, row + 1)
-    if "start" in hidden:
-        counts = {*(hidden["stop"] - hidden["start"])[rows].tolist()}
-    elif "pair" in hidden:
-        counts = {*hidden["pair"][:, rows].sum(-1, dtype=int).flatten().tolist()}
-    else:
-        return keys
-    return counts.pop() if len(counts) == 1 else 0
+            return None
+        return (equal_weights(layer).weights(which) > 0).numpy().sum(-1, dtype=int)
+    if hidden is not None and "start" in hidden:
+        return (hidden["stop"] - hidden["start"])[None, rows]
+    if hidden is not None and "pair" in hidden:
+        return np.asarray(hidden["pair"])[:, rows].sum(-1, dtype=int)
+    return np.full((1, queries), keys)[:, rows]
 
 
 def masked_keys(layer: LayerRecord, head: int | None, row: int) -> tuple[bool, ...]:

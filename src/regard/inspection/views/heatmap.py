@@ -7,9 +7,12 @@ from typing import Any
 from regard.inspection.explain.summaries import find_problems, pooled_weights, select_weights
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
-from regard.inspection.views.allowed_keys import allowed_keys
+from regard.inspection.views.allowed_keys import allowed_ends, allowed_keys
+from regard.inspection.views.outcome_text import quoted
 from regard.inspection.views.uniform import equal_share
 from regard.page import HeatMap, Page, Prose
+from regard.page.messages import say
+from regard.page.numbers import percent
 from regard.page.scale import full_bar
 
 __all__ = ["heatmap", "pooled_heatmap", "round_up"]
@@ -48,6 +51,7 @@ def heatmap(record: Record, *, layer: int | None = None, head: int | None = None
         numbered(record.items),
         values,
         **_scale(values, selection.layer),
+        note=_equal_of_rows(record, values, selection.layer),
     )
     return Page(record.model, (*(Prose(problem) for problem in find_problems(selection)), drawn))
 
@@ -56,6 +60,18 @@ def _scale(rows: Sequence[Sequence[float]], layer: LayerRecord) -> dict[str, Any
     """The weight with the full colour, and what equal weights would be, of rows of weights of a layer."""
     equal = equal_share(rows, allowed_keys(layer, None))
     return {"high": round_up([*rows, [full_bar(0.0, len(rows[0]))]]), "equal": equal}
+
+
+def _equal_of_rows(record: Record, rows: Sequence[Sequence[float]], layer: LayerRecord) -> str:
+    """What equal weights would be in the rows with the most and the fewest items, if that differs; "": it doesn't."""
+    ends = allowed_ends(layer)
+    # Rows whose weights don't sum to 1 have no such share.
+    if ends is None or not equal_share(rows, 1):
+        return ""
+    names = [quoted(name) for name in numbered(record.query_items)]
+    (wide, most), (narrow, fewest) = ends
+    values = {"wide": names[wide], "least": percent(1 / most), "narrow": names[narrow], "most": percent(1 / fewest)}
+    return say("equalWeightsRows", **values)
 
 
 def round_up(values: Sequence[Sequence[float]]) -> float:

@@ -110,7 +110,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         *warnings_of(record),
         Prose(told.sentence),
         compared_items(record, told, top),
-        *([Prose(say("hiding"))] if told.hidden else []),
+        Prose(say("hiding" if told.hidden else "noEffects")),
         *_method(told),
         *_head_table(told, top, heads, error),
         *_about_noise(record, told),

@@ -23,17 +23,19 @@ const STRETCHES = 16;
  *
  * scale: {full, largest}: the weight that has the full colour, and the largest that is drawn; name: what has these weights;
  * equal: where the colours have a mark, what each would have of equal weights; 0: nowhere; among: of how many, if the mask
- * hides others.
+ * hides others; cover: how much of what is below it the full colour hides, where weights are drawn over something.
  */
-export function scaleLegend(words, { full, largest }, { name = words.legend, equal = 0, among = 0 } = {}) {
+export function scaleLegend(words, { full, largest }, { name = words.legend, equal = 0, among = 0, cover = 0 } = {}) {
   const end = Math.max(largest, equal) || full, mark = { class: "equal", style: { left: `${(100 * equal / end).toFixed(1)}%` } };
   const colours = Array.from({ length: STRETCHES + 1 }, (_, i) => {
-    const place = (i / STRETCHES) ** 2, share = (100 * shareOfColour(end * place, full)).toFixed(1);
-    return `color-mix(in srgb, var(--weight-high) ${share}%, var(--weight-low)) ${(100 * place).toFixed(2)}%`;
+    const place = (i / STRETCHES) ** 2, share = (100 * (cover || 1) * shareOfColour(end * place, full)).toFixed(1);
+    return `color-mix(in srgb, var(--weight-high) ${share}%, ${cover ? "transparent" : "var(--weight-low)"}) ${(100 * place).toFixed(2)}%`;
   });
-  const scale = h("span", { class: "scaled" }, "0% ", h("span", { class: "scale", "aria-hidden": "true",
-    style: { background: `linear-gradient(90deg, ${colours.join(", ")})` } }, equal ? h("i", mark) : null), ` ${percent(end)}`);
-  const share = percent(equal), said = [words.scaleMeans,
+  // Black above white, as a picture may be either.
+  const below = cover ? ", linear-gradient(#000 50%, #fff 50%)" : "";
+  const scale = h("span", { class: "scaled" }, "0% ", h("span", { class: cover ? "scale over" : "scale", "aria-hidden": "true",
+    style: { background: `linear-gradient(90deg, ${colours.join(", ")})${below}` } }, equal ? h("i", mark) : null), ` ${percent(end)}`);
+  const share = percent(equal), said = [words.scaleMeans, cover ? words.scaleOver : "",
     equal ? (among ? words.scaleEqualAllowed({ share, count: among }) : words.scaleEqual({ share })) : "",
     percent(full) === percent(end) ? "" : words.scaleFull({ share: percent(full) })];
   return [`${name} `, scale, ...said.filter(Boolean).map((each) => ` · ${each}`)];

@@ -12,9 +12,9 @@ import { weightsName, wordsOf } from "./words.js";
 
 /**
  * The parts around a sheet. `draw` is called with the view and the item under the pointer, or null; `keyOf` gives what the
- * legend says besides the scale, of a view and the words.
+ * legend says besides the scale, of a view and the words; cover: how much the full colour of a weight hides of what is below it.
  */
-export function drawingOf(root, choose, kind, draw, keyOf = () => []) {
+export function drawingOf(root, choose, kind, draw, keyOf = () => [], cover = 0) {
   const sheet = h("div", { class: "sheet" }), line = h("p", { class: "quiet line", "aria-live": "polite" });
   const legend = h("p", { class: "legend" }), note = h("p", { class: "quiet" });
   const answers = h("ol", { class: "chips written", role: "list" });
@@ -41,7 +41,7 @@ export function drawingOf(root, choose, kind, draw, keyOf = () => []) {
       note.textContent = notes.filter(Boolean).join(" ");
       note.hidden = !note.textContent;
       const scale = view.weights ? scaleLegend(words, mapScale(view), {
-        name: isScaledWhole(view) ? words.legend : words.legendOfRow, equal: equalShare(view), among: equalAmong(view) }) : [], key = keyOf(view, words);
+        name: isScaledWhole(view) ? words.legend : words.legendOfRow, equal: equalShare(view), among: equalAmong(view), cover }) : [], key = keyOf(view, words);
       legend.replaceChildren(...scale, ...(scale.length && key.length ? [" · "] : []), ...key);
       legend.hidden = !legend.firstChild;
       tell();

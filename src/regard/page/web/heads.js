@@ -182,10 +182,12 @@ function keyOfNumbers({ kind, place, state: { lang } }, many) {
 }
 
 function answer({ kind, place, state }, outcome) {
-  if (kind === "vectors") return ` ${changeText(outcome.change, kind, wordsOf(state.lang))}`;
+  const words = wordsOf(state.lang);
+  if (kind !== "labels" && isUnchanged(outcome, place, kind, words)) return ` ${words.unchanged}`;
+  if (kind === "vectors") return ` ${changeText(outcome.change, kind, words)}`;
   if (kind === "numbers") {
     const { change, decimals } = changeOfNumber(outcome, place);
-    return ` ${changeText(change, kind, wordsOf(state.lang), decimals)}`;
+    return ` ${changeText(change, kind, words, decimals)}`;
   }
   const score = outcome.score === null ? "" : probability(outcome.score);
   return outcome.label === place.label ? ` ${score}` : ` ${clipped(outcome.label, 40)} ${score}`;

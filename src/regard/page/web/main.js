@@ -14,10 +14,11 @@ import { warningsOf } from "./warned.js";
 import { nounOf, messageText, wordsOf } from "./words.js";
 
 // What a reader may pick: what was written, an item that has an answer of its own, or one of those that have one in common.
-function askOf({ queries, noun, outcomes: { places } }, words, lang) {
-  if (queries) return words.pickWritten;
-  const name = nounOf(noun, lang), values = { article: /^[aeiou]/.test(name) ? "an" : "a", noun: name };
-  return places.every(({ query }) => query === null) ? words.pickOfWhole(values) : words.pick(values);
+function askOf({ queries, noun, outcomes: { places } }, isMeasured, words, lang) {
+  const isOfWhole = places.every(({ query }) => query === null), also = !isMeasured ? "" : isOfWhole && !queries ? words.alsoWithout : words.alsoMattered;
+  if (queries) return words.pickWritten({ also });
+  const name = nounOf(noun, lang), values = { article: /^[aeiou]/.test(name) ? "an" : "a", noun: name, also };
+  return isOfWhole ? words.pickOfWhole(values) : words.pick(values);
 }
 
 /**
@@ -84,7 +85,8 @@ export function start(all, formOf, signal) {
     where.replaceChildren(h("strong", {}, "regard"), form.heading(view, words).filter(Boolean).map((each) => ` · ${each}`).join(""));
     languages.replaceChildren(...languageButtons(state.lang, (lang) => choose({ lang })), button("help", `? ${words.keys}`, showHelp, { class: "plain" }));
     showRecords(words);
-    ask.textContent = askOf(data, words, state.lang);
+    const isMeasured = (view.both ?? [view]).some(({ hidden }) => hidden.length);
+    ask.textContent = askOf(data, isMeasured, words, state.lang);
     warned.replaceChildren(...warningsOf(form.warnings(view), words));
     const parts = form.sentence(view), uncut = messageText(form.sentence(view, Infinity));
     sentence.title = uncut === messageText(parts) ? "" : uncut;
@@ -97,7 +99,7 @@ export function start(all, formOf, signal) {
       found.note.textContent = note;
       found.section.setAttribute("aria-label", title);
     };
-    name(comparedPart, words.compared, words.comparedNote);
+    name(comparedPart, isMeasured ? words.compared : words.comparedAlone, isMeasured ? words.comparedNote : words.comparedAloneNote);
     name(headsPart, words.heads, form.headsNote(view, words));
     name(mapPart, words.map({ noun: nounOf(data.noun, state.lang, true) }), words.mapNote);
     for (const each of views) each(view);

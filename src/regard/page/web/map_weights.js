@@ -1,11 +1,13 @@
 // The cells of a map of weights, from the whole map down to single pairs.
+import { MOST_SHOWN } from "./answers.js";
 import { colourOf, scaleLegend, scaleOf } from "./colours.js";
+import { clipped } from "./dom.js";
 import { fromOverview, highOf, imageOf } from "./thumbnails.js";
 import { isScaledWhole, mapScale } from "./map_scale.js";
 import { missingText } from "./left_out.js";
 import { percent } from "./numbers.js";
 import { cells, cellsOfTop } from "./tiles.js";
-import { equalShare } from "./uniform.js";
+import { allowedEnds, equalShare } from "./uniform.js";
 import { highestOf } from "./view.js";
 import { headsOf, known } from "./weights.js";
 import { nounOf, wordsOf } from "./words.js";
@@ -55,9 +57,17 @@ export function weightCells(tiles, scaled = (scale) => () => scale) {
     },
     said: (words, { sums, most, tall, wide }, cell) => percent(sums[cell]) +
       (tall * wide === 1 ? "" : `, ${words.largestOne({ share: percent(most[cell]) })}`),
-    legend: (words, scale, { tall, wide }, view) => scaleLegend(words, scale, {
-      name: tall * wide === 1 ? words.legend : words.legendOfCell, equal: wide * equalShare(view, null) }),
+    legend: (words, scale, { tall, wide }, view) => [...scaleLegend(words, scale, {
+      name: tall * wide === 1 ? words.legend : words.legendOfCell, equal: wide * equalShare(view, null) }), ...(tall * wide === 1 ? equalOfRows(view, words) : [])],
   };
+}
+
+// What equal weights would be in the rows with the most and the fewest items, where that differs.
+function equalOfRows(view, words) {
+  const { data, layer } = view, ends = isScaledWhole(view) && layer.queries > 1 ? allowedEnds(view) : null, names = data.numbered_queries || data.numbered;
+  if (!ends) return [];
+  const [[wide, most], [narrow, fewest]] = ends, named = (row) => words.quoted({ text: clipped(names[row], MOST_SHOWN) });
+  return [" · ", words.scaleEqualRows({ wide: named(wide), least: percent(1 / most), narrow: named(narrow), most: percent(1 / fewest) })];
 }
 
 let last = { layer: null, head: null, found: null };

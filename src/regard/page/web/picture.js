@@ -21,7 +21,7 @@ const PICTURE_COVER = 0.72;
 export function pictureView(root, choose) {
   const apart = h("ol", { class: "chips apart", role: "list" });
   const canvas = h("canvas", { tabindex: 0, role: "img", class: "patches", "data-id": "picture" });
-  const drawing = drawingOf(root, choose, "picture", draw, (view, words) => ringLegend(view, words, "square"));
+  const drawing = drawingOf(root, choose, "picture", draw, (view, words) => ringLegend(view, words, "square"), PICTURE_COVER);
   // Numbers of rows and columns at the edges, by which the texts name the patches.
   const edges = ["edge-columns", "edge-rows"].map((each) => h("span", { class: each, "aria-hidden": "true" }));
   drawing.sheet.append(apart, h("div", { class: "edged" }, ...edges, canvas));

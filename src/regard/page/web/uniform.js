@@ -67,10 +67,26 @@ export function allowedIn({ weights, layer, head, usesPooling, pooled, place }, 
   return weights ? allowedKeys(layer, head, row) : 0;
 }
 
+/**
+ * The rows with the most and the fewest items that their masks allow, the first ones of those: [[row, count], [row, count]]; null if all
+ * have as many, if it isn't known, or if weights don't sum to 1; as in Python's `allowed_ends`.
+ */
+export function allowedEnds(view) {
+  const { layer, head, usesPooling } = view;
+  // Of the average of rows, or of a pooling, there is one row.
+  if (usesPooling || allowedIn(view, null) || !sumsToOne(view.weights)) return null;
+  const counts = Array.from({ length: layer.queries }, (_, row) => [row, allowedKeys(layer, head, row)]).filter(([, count]) => count);
+  if (!counts.length) return null;
+  const found = counts.reduce(([most, fewest], each) => [each[1] > most[1] ? each : most, each[1] < fewest[1] ? each : fewest], [counts[0], counts[0]]);
+  return found[0][1] === found[1][1] ? null : found;
+}
+
+function sumsToOne(weights) {
+  return Boolean(weights) && (weights.some(Number.isNaN) || Math.abs(weights.reduce((sum, each) => sum + orZero(each), 0) - 1) < 1e-3);
+}
+
 /** What each of the items of a view would have of equal weights; 0 if they don't sum to 1, or aren't the same items for all. */
 export function equalShare(view, row = undefined) {
   const { weights } = view, count = allowedIn(view, row);
-  if (!count) return 0;
-  const total = weights.reduce((sum, each) => sum + orZero(each), 0);
-  return weights.some(Number.isNaN) || Math.abs(total - 1) < 1e-3 ? 1 / count : 0;
+  return count && sumsToOne(weights) ? 1 / count : 0;
 }
