@@ -35,14 +35,14 @@ TIED = {
         f'The answer is good (62%). {_IT} attended most to "a" and "b" (40% each), and hiding "b" changes the '
         "answer most: "
         "good falls from 62% to 50%.",
-        f"答案 是 good（62%）。{_TA}最注意 “a”和“b”（各 40%），遮住“b” 对答案影响最大：good（62%） 变成 good（50%）。",
+        f"答案 是 good（62%）。{_TA}最注意 “a”和“b”（各 40%），隐藏“b” 对答案影响最大：good（62%） 变成 good（50%）。",
     ),
     "three weights": (
         _record([0.3, 0.3, 0.3, 0.1], _to(0.625, 0.625, 0.625, 0.25)),
         f'The answer is good (62%). {_IT} attended most to "a", "b" and "c" (30% each), but hiding "d" changes the '
         "answer "
         "most: good falls from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}最注意 “a”、“b”和“c”（各 30%），但遮住 “d” 对答案影响最大：good（62%） 变成 "
+        f"答案 是 good（62%）。{_TA}最注意 “a”、“b”和“c”（各 30%），但隐藏 “d” 对答案影响最大：good（62%） 变成 "
         "good（25%）。",
     ),
     "four weights": (
@@ -50,7 +50,7 @@ TIED = {
         f'The answer is good (62%). {_IT} attended most to 4 of 6 words (24% each), and hiding "b" changes the '
         "answer most: "
         "good falls from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}最注意 6 个词中的 4 个（各 24%），遮住“b” 对答案影响最大：good（62%） 变成 "
+        f"答案 是 good（62%）。{_TA}最注意 6 个词中的 4 个（各 24%），隐藏“b” 对答案影响最大：good（62%） 变成 "
         "good（25%）。",
     ),
     "two effects, one of the attended": (
@@ -58,66 +58,66 @@ TIED = {
         f'The answer is good (62%). {_IT} attended most to "a" (60%), and hiding it or "b" changes the answer '
         "most: good falls "
         "from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}最注意 “a”（60%），遮住它或“b” 对答案影响最大：good（62%） 变成 good（25%）。",
+        f"答案 是 good（62%）。{_TA}最注意 “a”（60%），隐藏它或“b” 对答案影响最大：good（62%） 变成 good（25%）。",
     ),
     "four effects": (
         _record([0.5, 0.2, 0.1, 0.1, 0.1], _to(0.625, 0.25, 0.251, 0.252, 0.2501)),
         f'The answer is good (62%). {_IT} attended most to "a" (50%), but hiding any of 4 words changes the answer '
         "most: good "
         "falls from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}最注意 “a”（50%），但遮住 4 个词中的任何一个 对答案影响最大：good（62%） 变成 "
+        f"答案 是 good（62%）。{_TA}最注意 “a”（50%），但隐藏 4 个词中的任何一个 对答案影响最大：good（62%） 变成 "
         "good（25%）。",
     ),
     "more than 99% becomes 99%": (
         _record([0.6, 0.3, 0.1], _to(0.9899, _SURE, _SURE, before=_SURE), score=_SURE),
         f'The answer is good (>99%). {_IT} attended most to "a" (60%), but hiding any single word hardly changes '
         "the answer.",
-        f"答案 是 good（>99%）。{_TA}最注意 “a”（60%），但遮住任何一项，答案几乎不变。",
+        f"答案 是 good（>99%）。{_TA}最注意 “a”（60%），但隐藏任何一项，答案几乎不变。",
     ),
     "more than 99% becomes 98%": (
         _record([0.6, 0.3, 0.1], _to(0.984, _SURE, _SURE, before=_SURE), score=_SURE),
         f'The answer is good (>99%). {_IT} attended most to "a" (60%), but hiding any single word changes the '
         'answer little, "a" most: good falls from >99% to 98%.',
-        f"答案 是 good（>99%）。{_TA}最注意 “a”（60%），但遮住任何一项，答案变化都不大，影响最大的是 “a”："
+        f"答案 是 good（>99%）。{_TA}最注意 “a”（60%），但隐藏任何一项，答案变化都不大，影响最大的是 “a”："
         "good（>99%） 变成 good（98%）。",
     ),
     "two little effects": (
         _record([0.6, 0.3, 0.1], _to(0.531, 0.529, 0.625)),
         f'The answer is good (62%). {_IT} attended most to "a" (60%), but hiding any single word changes the answer '
         'little, "a" or "b" most: good falls from 62% to 53%.',
-        f"答案 是 good（62%）。{_TA}最注意 “a”（60%），但遮住任何一项，答案变化都不大，影响最大的是 “a”或“b”："
+        f"答案 是 good（62%）。{_TA}最注意 “a”（60%），但隐藏任何一项，答案变化都不大，影响最大的是 “a”或“b”："
         "good（62%） 变成 good（53%）。",
     ),
     "a number that changes by less than the error": (
         _record([0.6, 0.3, 0.1], _numbers(4.0, 4.25, 4.5), label="4.250", score=None, kind="numbers", error=0.5),
         f'The answer is 4.25 (RMSE of the model 0.50). {_IT} attended most to "a" (60%), but hiding any single word '
         'changes the answer by less than the error of the model, "a" most: 4.25 becomes 4.00.',
-        f"答案 是 4.25（模型的 RMSE 为 0.50）。{_TA}最注意 “a”（60%），但遮住任何一项，答案的变化都小于模型的误差，"
+        f"答案 是 4.25（模型的 RMSE 为 0.50）。{_TA}最注意 “a”（60%），但隐藏任何一项，答案的变化都小于模型的误差，"
         "影响最大的是 “a”：4.25 变成 4.00。",
     ),
     "a number that changes by more than the error": (
         _record([0.6, 0.3, 0.1], _numbers(4.0, 3.0, 4.5), label="4.250", score=None, kind="numbers", error=0.5),
         f'The answer is 4.25 (RMSE of the model 0.50). {_IT} attended most to "a" (60%), but hiding "b" changes the '
         "answer most: 4.25 becomes 3.00.",
-        f"答案 是 4.25（模型的 RMSE 为 0.50）。{_TA}最注意 “a”（60%），但遮住 “b” 对答案影响最大：4.25 变成 3.00。",
+        f"答案 是 4.25（模型的 RMSE 为 0.50）。{_TA}最注意 “a”（60%），但隐藏 “b” 对答案影响最大：4.25 变成 3.00。",
     ),
     "less than a point, but another answer": (
         _record([0.6, 0.3, 0.1], [*_to(0.495, 0.5, before=0.501), Outcome("bad", 0.503, -0.004)], score=0.501),
         f'The answer is good (50%). {_IT} attended most to "a" (60%), but hiding "c" changes the answer most: good '
         "(50%) becomes bad (50%).",
-        f"答案 是 good（50%）。{_TA}最注意 “a”（60%），但遮住 “c” 对答案影响最大：good（50%） 变成 bad（50%）。",
+        f"答案 是 good（50%）。{_TA}最注意 “a”（60%），但隐藏 “c” 对答案影响最大：good（50%） 变成 bad（50%）。",
     ),
     "a number that reads the same": (
         _record([0.6, 0.3, 0.1], [Outcome("4.250", None, 1e-6)] * 3, label="4.250", score=None, kind="numbers"),
         f'The answer is 4.250. {_IT} attended most to "a" (60%), but hiding any single word hardly changes the answer.',
-        f"答案 是 4.250。{_TA}最注意 “a”（60%），但遮住任何一项，答案几乎不变。",
+        f"答案 是 4.250。{_TA}最注意 “a”（60%），但隐藏任何一项，答案几乎不变。",
     ),
     "nothing attended to": (
         _record([0.0, 0.0, 0.0], _to(0.625, 0.25, 0.625)),
         f'The answer is good (62%). {_IT} attended to no single word as much as 1%, but hiding "b" changes the '
         "answer most: good "
         "falls from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}对任何一个词的注意都不到 1%，但遮住 “b” 对答案影响最大："
+        f"答案 是 good（62%）。{_TA}对任何一个词的注意都不到 1%，但隐藏 “b” 对答案影响最大："
         "good（62%） 变成 good（25%）。",
     ),
     "patches": (
@@ -127,7 +127,7 @@ TIED = {
         f"The answer is good (62%). {_IT} attended most to row 1, column 1 (60%), but hiding row 2, column 1 "
         "changes the answer "
         "most: good falls from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}最注意 第 1 行第 1 列（60%），但遮住 第 2 行第 1 列 "
+        f"答案 是 good（62%）。{_TA}最注意 第 1 行第 1 列（60%），但隐藏 第 2 行第 1 列 "
         "对答案影响最大：good（62%） 变成 good（25%）。",
     ),
 }
