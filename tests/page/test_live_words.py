@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 import torch
 
+import regard
 from page.live_records import document, generated, labels, seen, whole
 from page.test_live_colours import PIXELS
 from page.test_live_difference import made
@@ -238,6 +239,25 @@ def test_the_tags_are_those_of_universal_dependencies():
     known = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
     assert list(tags) == known.split()
     assert all(each["en"] and each["zh"] and set(each) == {"en", "zh"} for each in tags.values())
+
+
+def test_every_tag_of_the_bundled_taggers_is_named():
+    """The Chinese one has the tags of its treebank, of which no label lacks words."""
+    named = messages()
+    assert set(regard.load("chinese-pos").labels) <= {*named["xpos"], *named["tags"]}
+    assert set(regard.load("english-pos").labels) <= {*named["tags"]}
+    assert all(each["en"] and each["zh"] and set(each) == {"en", "zh"} for each in named["xpos"].values())
+
+
+def test_marks_that_are_tags_are_left_out_of_the_glossary(live):
+    record = labels(items=("猫", "跑", "。"))
+    names = {"DET": "NNB", "NOUN": "VV", "VERB": "."}
+    places = tuple(each._replace(label=names[each.label]) for each in record.outcomes.places)
+    outcomes = Outcomes("labels", "item", places)
+    page = live(document(replace(record, labels=tuple(each.label for each in places), outcomes=outcomes)))
+    assert page.locator(".glossary").inner_text() == "NNB: measure word or unit · VV: verb"
+    page.evaluate("location.hash = '#lang=zh'")
+    page.locator(".glossary", has_text="NNB：量词或单位 · VV：动词").wait_for()
 
 
 @pytest.mark.parametrize("label", ["good", "toString", "__proto__", ""])

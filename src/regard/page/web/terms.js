@@ -3,19 +3,22 @@ import { assayOf, tagOf } from "./words.js";
 
 // Fewer labels may have the name of a tag by chance.
 const LEAST_TAGS = 2;
+// Marks that are tags of their own explain themselves.
+const LETTER = /\p{L}/u;
 // As records name the end of what is written.
 const END = "(end)";
 
 /** The short names in some records and among the names of what is chosen, and what they mean, as [name, meaning]. */
 export function termsOf(records, chosen, words, lang) {
-  const outcomes = records.map((each) => each.outcomes), found = [...new Set(records.flatMap(tagsIn))].sort().map((tag) => [tag, tagOf(tag, lang)]);
+  const outcomes = records.map((each) => each.outcomes), named = records.flatMap(tagsIn).filter((tag) => LETTER.test(tag));
+  const found = [...new Set(named)].sort().map((tag) => [tag, tagOf(tag, lang)]);
   for (const name of new Set(chosen)) if (assayOf(name, lang)) found.push([name, words.assayMeans({ target: assayOf(name, lang) })]);
   if (outcomes.some(({ form, places }) => form === "generated" && places.at(-1)?.name === END)) found.push([END, words.endMeans]);
   if (outcomes.some(({ kind, error }) => kind === "numbers" && typeof error === "number")) found.push(["RMSE", words.errorMeans]);
   return found;
 }
 
-/** What a label means, if all labels of the record are tags of Universal Dependencies; else null. */
+/** What a label means, if all labels of the record are tags of a treebank; else null. */
 export function tagMeaning(data, label, lang) {
   return tagsIn(data).includes(label) ? tagOf(label, lang) : null;
 }

@@ -60,9 +60,10 @@ export function inputNameOf(kind, lang) {
   return lang === "zh" ? MESSAGES.inputs[kind] : kind;
 }
 
-/** The name of a tag of Universal Dependencies, in a language; null if it is none. */
+/** The name of a tag of Universal Dependencies, or of the Chinese treebank GSD, in a language; null if it is none. */
 export function tagOf(tag, lang) {
-  return Object.hasOwn(MESSAGES.tags, tag) ? MESSAGES.tags[tag][lang === "zh" ? "zh" : "en"] : null;
+  const known = [MESSAGES.tags, MESSAGES.xpos].find((each) => Object.hasOwn(each, tag));
+  return known ? known[tag][lang === "zh" ? "zh" : "en"] : null;
 }
 
 /** What an assay of Tox21 measures an effect on, in a language; null if it is none. */
