@@ -193,3 +193,41 @@ def test_two_items_that_the_mask_leaves_with_equal_weights_are_told_as_equal(liv
     assert "about equally (50% each)" in told.sentence
     page = live(document(record), "#place=2&layer=1&head=1")
     assert "about equally (50% each)" in page.inner_text(".sentence")
+
+
+@pytest.mark.parametrize(("query", "alone"), [(1, True), (2, False)])
+def test_the_only_item_that_the_mask_leaves_is_no_finding(live, query, alone):
+    """The first word under a causal mask has no choice: its weight on itself is 100% whatever the scores are."""
+    record = masked_record(MASKS["intervals"][0])
+    told = story_of(record, query=query).sentence
+    assert ("it could attend to itself alone" in told.replace("It", "it")) == alone
+    assert ("100%" in told.partition(",")[0]) is False
+    page = live(document(record), f"#place={query}")
+    assert page.inner_text(".sentence") == told
+    page.evaluate("location.hash += '&lang=zh'")
+    if alone:
+        page.locator(".sentence", has_text="只能注意").wait_for()
+
+
+def test_the_only_item_of_an_input_is_no_finding(live):
+    layer = LayerRecord.of_weights("layer 1", torch.ones(1, 1, 1), "softmax")
+    found = Outcomes("labels", "item", (Place("the whole", None, "good", 0.9),))
+    record = Record(("xqzt",), layers=(layer,), model="toy", noun="word", outcomes=found)
+    told = story_of(record).sentence
+    assert (
+        told == 'The answer is good (90%). On average, it could attend to "xqzt" alone. What mattered wasn\'t measured.'
+    )
+    assert live(document(record)).inner_text(".sentence") == told
+    # Two items of which one has all have a choice.
+    layer = LayerRecord.of_weights("layer 1", torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]), "softmax")
+    told = story_of(dataclasses.replace(record, items=("a", "b"), layers=(layer,))).sentence
+    assert 'it attended most to "a" (100%)' in told
+
+
+def test_without_effects_there_is_no_column_for_answers():
+    layer = LayerRecord.of_weights("layer 1", torch.full((1, 2, 2), 0.5), "softmax")
+    places = (Place("a", 0, "X", 0.9), Place("b", 1, "X", 0.9))
+    record = Record(("a", "b"), layers=(layer,), noun="word", outcomes=Outcomes("labels", "item", places))
+    (block,) = (each for each in story(record).blocks if hasattr(each, "measured"))
+    assert (block.measured, block.third) == (False, "")
+    assert ">without it<" not in as_html(story(record))

@@ -382,6 +382,9 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
     if len(most) > MOST_NAMED:
         item = say("tiedItems", language, count=len(most), all=len(names), noun=many)
     share = signed_percent(weight)
+    # What nothing stands beside is no finding.
+    if facts.is_raw and not facts.is_effective and 1 in (facts.allowed, len(names)) and share == "100%":
+        return say("attendedAlone", language, where=where, item=item)
     share = share if len(most) == 1 else say("eachShare", language, share=share)
     if attribution is None or facts.is_raw:
         message = "effectiveMost" if facts.is_effective else "attendedMost"

@@ -178,7 +178,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         among=told.allowed if told.allowed < len(told.weights) else 0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
-        third="" if kind == "vectors" else say("without"),
+        third="" if kind == "vectors" or not told.hidden else say("without"),
         least=long_change(record.outcomes, kind),
     )
 

@@ -102,6 +102,8 @@ function mostAttended(view, tops, share, own, nameOf) {
   if (!tops.length) return messageParts(lang, "attendedNone", { where, noun: nounOf(data.noun, lang) });
   const item = listedParts(lang, tops.map((each) => (each === own ? words.itself : nameOf(each))), "weight", "lastAnd",
     () => withNoun(lang, "tiedItems", data.noun, { count: tops.length, all: data.items.length }));
+  // What nothing stands beside is no finding.
+  if (!attributed && !layer.effective && share === "100%" && [allowedIn(view), data.items.length].includes(1)) return messageParts(lang, "attendedAlone", { where, item });
   const most = tops.length === 1 ? share : words.eachShare({ share });
   if (attributed) return messageParts(lang, attributed.shares[tops[0]] < 0 ? "loweredMost" : "tookMost", { method: attributed.method, item, share: most });
   return messageParts(lang, layer.effective ? "effectiveMost" : "attendedMost", { where, item, share: most });
