@@ -1,6 +1,7 @@
 // A molecule, as chemists draw it: atoms shaded by the weights of the chosen row, and the chosen atom framed.
 import { s } from "./dom.js";
-import { drawingOf, heaviestItems } from "./drawing.js";
+import { drawingOf } from "./drawing.js";
+import { weighedItems } from "./marked.js";
 import { boxAt, inkOf, isOnDisc, labelOf, measured, placeLabels, spotsAround } from "./molecule_labels.js";
 import { discs, nodesSheet, ringsAround, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
@@ -40,7 +41,7 @@ export function moleculeView(root, choose) {
     const symbols = input.symbols.map((text, i) => (text ? written(i, "symbol", text, Math.min(SYMBOL, size)) : null));
     const numbered = radius < LEAST_NUMBERED_ATOM ? [] : items.map((_, i) => i);
     const numbers = numbered.map((i) => written(i, "atom", items[i].match(/\d+$/)?.[0] ?? "", Math.max(LEAST_NUMBER, Math.min(SYMBOL, 0.65 * radius))));
-    const weights = heaviestItems(view).map((i) => written(i, "number", percent(view.weights[i])));
+    const weights = weighedItems(view).map((i) => written(i, "number", percent(view.weights[i])));
     sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds, ...ringsAround(view, spots, radius), ...symbols.filter(Boolean), ...numbers, ...weights);
     const boxes = symbols.map((each) => each && measured(each));
     // A ring is around its disc.
