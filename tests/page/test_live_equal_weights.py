@@ -1,4 +1,4 @@
-"""Where weights are about equal, as the sentence says, nothing marks the largest of them, but what the sentence names is marked."""
+"""Where weights are about equal, as the sentence says, none is marked as the largest; what the sentence names is."""
 
 from dataclasses import replace
 
@@ -124,3 +124,11 @@ def test_both_records_are_marked_alike(live):
     choose(page, 2)
     assert page.locator("circle.key").count() == 2
     assert page.locator(".nodes text.number").count() == 2
+
+
+def test_what_is_chosen_in_one_record_marks_nothing_in_another_that_has_no_such_item(live):
+    other = words([0.0, 0.0, -0.03], names=("x", "y", "z"))
+    page = live(live_page(words(names=("a", "b", "c", "d")), ("one", "other"), against=other))
+    assert page.locator(".chips .key").count() == 0
+    choose(page, 2)
+    assert page.locator(".chips .key").all_inner_texts() == ["b"]

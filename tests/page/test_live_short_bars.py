@@ -94,7 +94,8 @@ def test_bars_that_are_left_out_are_not_called_pale(live):
 def test_the_numbers_of_many_heads_have_eleven_pixels_and_stay_in_their_tiles(live, width):
     page = live(document(record(0.02)), width=width)
     found = page.evaluate("""() => [...document.querySelectorAll(".tile")].map((each) => {
-      const text = each.querySelector(".under > span"), inner = text.getBoundingClientRect(), outer = each.getBoundingClientRect();
+      const text = each.querySelector(".under > span");
+      const inner = text.getBoundingClientRect(), outer = each.getBoundingClientRect();
       return [parseFloat(getComputedStyle(text).fontSize), inner.left - outer.left, outer.right - inner.right];
     })""")
     assert len(found) == HEADS + 1

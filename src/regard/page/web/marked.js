@@ -19,12 +19,12 @@ function isFlat(view) {
   return !view.isChosen && namedOf(view).isEqual;
 }
 
-/** The item that is marked as attended to: the chosen one, or that with the largest weight; null: all have about the same. */
+/** The item that is marked as attended to: the chosen one, or that with the largest weight; null if all are about equal. */
 export function markedKey(view) {
   return isFlat(view) ? null : view.key;
 }
 
-/** The items whose weights are written: the largest ones; of those that are about equal, that of the chosen item alone. */
+/** The items whose weights are written: the largest ones; of about equal ones that of the chosen item alone. */
 export function weighedItems(view) {
   const { weights, key, isChosen } = view;
   if (!weights) return [];

@@ -107,7 +107,7 @@ export function pairsOf({ records, against }) {
     // shows what it shows alone.
     const known = place !== null || apart;
     const next = { ...moved(state, side), place: place ?? data.outcomes.chosen, key: key ?? null };
-    const found = { ...viewOf(data, within(next, records)), isChosen: own.isChosen };
+    const found = { ...viewOf(data, within(next, records)), isChosen: own.isChosen && key !== null };
     if (key === null && !apart && !unpaired) found.key = -1;
     if (known && there) return found;
     const nothing = { ...found, there: "", weights: null, least: null, hidden: [], absent: there ? "place" : "layer" };
