@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -369,6 +370,20 @@ def test_atoms_and_nodes_are_as_blue_as_their_weights(tmp_path, make):
     np.testing.assert_allclose((steps + 0.5) / len(legend), np.sqrt(row / max(row.max(), 4 / 5)), atol=0.03)
     for text in percents(row[row >= 0.02]):
         assert f"{text}%" in seen.words
+
+
+@pytest.mark.parametrize("make", [molecule, graph])
+def test_weights_that_are_about_equal_are_not_written_beside_their_items(tmp_path, make):
+    def written(row):
+        weights = np.broadcast_to(np.array(row, np.float32), (1, 2, 5, 5)).copy()
+        words = drawn(replace(make(), layers=made(weights).layers), tmp_path, query=3).words
+        return [each for each in words if re.fullmatch(r"\d+%", each)]
+
+    # The legend's alone.
+    assert written([0.2] * 5) == ["0%", "20%", "80%"]
+    # One that stands out is written, and so are two among five, of which any could have had the weight.
+    assert {"60%", "10%"} <= set(written([0.1, 0.6, 0.1, 0.1, 0.1]))
+    assert written([0.5, 0.5, 0, 0, 0]).count("50%") >= 2
 
 
 def test_vectors_are_rows_with_their_weights(tmp_path):

@@ -24,10 +24,15 @@ from regard.page.modules import joined, style
 EFFECT = np.array([180, 80, 10])
 
 
-def record(changes, drawn, noun, names=None, score=0.9, floors=None):
-    """One answer for the whole: hiding each item changes its probability by so much."""
+def record(changes, drawn, noun, names=None, score=0.9, floors=None, first=1.0):
+    """One answer for the whole: hiding each item changes its probability by so much.
+
+    The first item has `first` times the weight of another one.
+    """
     count = len(changes)
-    weights = torch.full((2, count, count), 1 / count)
+    weights = torch.ones(2, count, count)
+    weights[..., 0] = first
+    weights = weights / weights.sum(-1, keepdim=True)
     names = tuple(f"C{number}" for number in range(1, count + 1)) if names is None else names
     floors = [None] * count if floors is None else floors
     hidden = tuple(
@@ -60,7 +65,7 @@ def ringless(page):
 
 @pytest.mark.parametrize(("size", "ringed"), [(0.11, True), (0.09, False)])
 def test_what_the_sentence_calls_little_has_no_ring(live, size, ringed):
-    page = live(document(picture([0.0, -size, 0.0, 0.0, 0.0, 0.0])))
+    page = live(document(picture([0.0, -size, 0.0, 0.0, 0.0, 0.0], first=9)))
     assert ("changes the answer little" in page.locator(".sentence").inner_text()) == (not ringed)
     assert (ring_of(page, 1) > 0) == ringed
     assert ringless(page) == (not ringed)
@@ -70,7 +75,7 @@ def test_what_the_sentence_calls_little_has_no_ring(live, size, ringed):
 def test_of_numbers_what_is_within_the_error_has_no_ring(live, size, ringed):
     hidden = tuple((Outcome(f"{2 + change:.3f}", None, change),) for change in (0.0, -size, *[0.0] * 4))
     outcomes = Outcomes("numbers", "item", (Place("the whole", None, "2.000", None),), hidden, error=0.81)
-    page = live(document(replace(picture([0.0] * 6), outcomes=outcomes)))
+    page = live(document(replace(picture([0.0] * 6, first=9), outcomes=outcomes)))
     assert ("less than the error" in page.locator(".sentence").inner_text()) == (not ringed)
     assert (ring_of(page, 1) > 0) == ringed
     assert ringless(page) == (not ringed)
@@ -196,7 +201,7 @@ def overlap(a, b):
 
 @pytest.mark.parametrize("width", [1180, 390])
 def test_the_atoms_that_mattered_are_ringed_and_their_names_stay_apart(live, width):
-    page = live(document(aspirin()), width=width)
+    page = live(document(aspirin(first=9)), width=width)
     rings = page.evaluate(
         "[...document.querySelectorAll('circle.ring')].map((each) => "
         "[Number(each.dataset.item), Number(each.getAttribute('stroke-width'))])"

@@ -29,7 +29,7 @@ TOO_LONG = """
 def test_a_molecule_and_its_numbers_fit(live, width):
     pytest.importorskip("rdkit")
     record = regard.load("solubility").see("CC(=O)OC1=CC=CC=C1C(=O)O")
-    page = live(live_page(record, ["aspirin"]), width=width)
+    page = live(live_page(record, ["aspirin"]), "#layer=1&head=4&lang=en", width=width)
     assert page.locator(".nodes text.number").count() > 3
     assert page.locator(".compared .number").count() == 26
     assert page.evaluate(TOO_LONG) == []

@@ -114,3 +114,53 @@ def test_atoms_have_numbers_in_a_narrow_window_too(live, name):
     for item, (left, top, right, bottom) in numbers.items():
         x, y, radius = found["atoms"][item]
         assert math.dist(((left + right) / 2, (top + bottom) / 2), (x, y)) < radius + 20
+
+
+def luminance(colour):
+    """As WCAG defines it, of "rgb(r, g, b)"."""
+    shares = [int(each) / 255 for each in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_of_atoms_stand_out_whatever_is_below_them(live, scheme):
+    page = live(document(record_of(MOLECULES["caffeine"])), color_scheme=scheme)
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    styles = page.locator(".nodes .atom").evaluate_all(
+        """(all) => all.map((each) => {
+          const { fill, stroke, strokeWidth, paintOrder } = getComputedStyle(each);
+          return { fill, stroke, strokeWidth: parseFloat(strokeWidth), paintOrder };
+        })"""
+    )
+    assert len(styles) == 14
+    for style in styles:
+        # The background around a number, below it, and above what the number stands on.
+        assert (style["stroke"], style["strokeWidth"]) == (paper, 3)
+        assert style["paintOrder"].startswith("stroke")
+        assert contrast(style["fill"], style["stroke"]) >= 4.5
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+@pytest.mark.parametrize("name", ["caffeine", "three", "imatinib"])
+def test_numbers_of_atoms_stand_beside_all_discs_and_bonds_where_there_is_room(live, name, width):
+    found = live(document(record_of(MOLECULES[name])), width=width).evaluate(DRAWN)
+    numbers = [box for kind, _, _, box in found["texts"] if kind == "atom"]
+    assert numbers
+    apart = 0
+    for left, top, right, bottom in numbers:
+        # Digits have about two thirds of the height of their line.
+        spare = (bottom - top) / 6
+        inner = left, top + spare, right, bottom - spare
+        gaps = [
+            math.hypot(max(inner[0] - x, 0, x - inner[2]), max(inner[1] - y, 0, y - inner[3])) - radius
+            for x, y, radius in found["atoms"]
+        ]
+        middle = (left + right) / 2, (top + bottom) / 2
+        apart += min(gaps) >= 0 and all(distance_to_line(middle, bond) > 3 for bond in found["bonds"])
+    assert apart >= (0.9 if width == 1180 and name != "imatinib" else 0.6) * len(numbers)

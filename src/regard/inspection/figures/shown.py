@@ -8,12 +8,14 @@ from regard.errors import ArgumentError
 from regard.inspection.explain.attributed_items import attributed_items
 from regard.inspection.explain.outcomes import Outcomes, Place
 from regard.inspection.explain.summaries import Selection, pooled_weights, select_weights
+from regard.inspection.figures.weighed import heaviest
 from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.allowed_keys import allowed_keys
 from regard.inspection.views.answered import answered
 from regard.inspection.views.facts import chosen_place, place_name
 from regard.inspection.views.outcome_text import rounded
+from regard.inspection.views.uniform import uniform_over
 from regard.page.numbers import probability
 
 __all__ = ["Shown", "shown_of"]
@@ -52,8 +54,17 @@ class Shown:
     @property
     def allowed(self) -> int:
         """Over how many items equal weights would be spread; see `allowed_keys`."""
+        return allowed_keys(self._weighed(), self.place.query)
+
+    def _weighed(self) -> LayerRecord:
+        """The layer whose weights are drawn, or the pooling."""
         select = pooled_weights if self.place.query is None else select_weights
-        return allowed_keys(select(self.record, self.layer, self.head).layer, self.place.query)
+        return select(self.record, self.layer, self.head).layer
+
+    def written(self, weights: np.ndarray) -> list[int]:
+        """The items whose weights are written: the largest ones; none if they are about equal, as a sentence says."""
+        is_equal = not self._weighed().is_effective and uniform_over(weights.tolist(), self.allowed) > 0
+        return [] if is_equal else heaviest(weights)
 
     @property
     def own(self) -> int | None:

@@ -27,6 +27,11 @@ export function barKey({ equal, among, high, fulls, view, heads, views, isNoise,
 function fullText(high, fulls, { kind, place }, words) {
   const share = percent(high);
   if (new Set(fulls).size !== 1) return words.fullWeight({ share });
-  const size = kind === "labels" ? inPoints(percent(fulls[0]), words) : sizeText(fulls[0], kind, place.decimals);
-  return words.fullBars({ share, size: kind === "vectors" ? words.ofLength({ size }) : size });
+  return words.fullBars({ share, size: changeInWords(fulls[0], { kind, place }, words) });
+}
+
+/** The size of a change with what it is measured in: points of a probability, a share of a vector's length. */
+export function changeInWords(change, { kind, place }, words) {
+  const size = kind === "labels" ? inPoints(percent(change), words) : sizeText(change, kind, place.decimals);
+  return kind === "vectors" ? words.ofLength({ size }) : size;
 }

@@ -122,7 +122,7 @@ function viewsOf({ page, items, compared, heads, map, steps, stepsTitle }, choos
       walk.hidden = !isTold[side];
       if (isTold[side]) step(each, chosen[side]);
       else title.textContent = why;
-      if (isTold[side]) title.append(` ${stepsFocus(each, words, state.key !== null)}`);
+      if (isTold[side]) title.append(` ${stepsFocus(each, words)}`);
       title.prepend(sideMark(side), " ");
       mapTitle.replaceChildren(sideMark(side), " ", token(clipped(each.data.title, MOST_SHOWN)));
       mapBox.hidden = !hasLayer || Boolean(removed);

@@ -3,6 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { barKey } from "./bar_key.js";
 import { button, clipped, h, headedTable, titleOf, token } from "./dom.js";
 import { missingText } from "./left_out.js";
+import { markedKey } from "./marked.js";
 import { clamp, effectText, inPoints, isProbability, isShownNoise, isToldByChange, isUnchanged, percent, percentChange, probability, sizeText } from "./numbers.js";
 import { floorText, floorsApart } from "./noise.js";
 import { twoLines } from "./sides.js";
@@ -60,7 +61,7 @@ export function comparedView(root, choose, pairs = null) {
     const body = rows.map((row) => {
       const found = weights(row), outcomes = hidden(row), side = list[row][0] === null ? 1 : 0;
       const go = () => choose({ ...(pairs ? { side } : {}), key: list[row][side] });
-      return h("tr", { "data-key": row, class: row === own ? "key" : "", onclick: go },
+      return h("tr", { "data-key": row, class: row === own && (pairs || markedKey(view) !== null) ? "key" : "", onclick: go },
         h("th", { scope: "row" }, pairs ? namesOfRow(pairs, list[row], row, go, words) : nameOfRow(view, row, go)),
         drawn.weight(found.map((each) => each / high), list[row]), hasGap ? gapOf(found, words) : null,
         measured ? drawn.effect(outcomes, scales) : null, third ? drawn.said(outcomes) : null);

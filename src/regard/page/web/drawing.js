@@ -5,6 +5,7 @@ import { scaleLegend } from "./colours.js";
 import { h, token } from "./dom.js";
 import { clamp, effectText, isProbability, probability } from "./numbers.js";
 import { isScaledWhole, mapScale } from "./map_scale.js";
+import { toldItem } from "./marked.js";
 import { patchName } from "./ties.js";
 import { equalAmong, equalShare } from "./uniform.js";
 import { heaviest, isMasked, orZero, placeAt, weightText } from "./view.js";
@@ -73,7 +74,8 @@ export function drawingOf(root, choose, kind, draw, keyOf = () => [], cover = 0)
   };
 
   function tell() {
-    line.replaceChildren(...aboutItem(view, hovered ?? ownItem(view) ?? view.key));
+    const item = hovered ?? ownItem(view) ?? toldItem(view);
+    line.replaceChildren(...(item === null ? [] : aboutItem(view, item)));
   }
 }
 
@@ -97,7 +99,7 @@ export function strengthOf({ weights }, item, high) {
   return weights ? Math.sqrt(clamp(orZero(weights[item]) / high, 0, 1)) : 0;
 }
 
-/** The items with the largest weights, whose numbers are shown. */
+/** The items with the largest weights. */
 export function heaviestItems({ weights }) {
   return weights ? heaviest(weights, [...weights.keys()]) : [];
 }

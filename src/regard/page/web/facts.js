@@ -59,36 +59,56 @@ function isNoticed(change, kind) {
  * Where the view has what a method of attribution gives, `attributed` as {method, shares}, that stands in place of the weights.
  */
 export function sentenceOf(view, most = MOST_SHOWN) {
-  const { data, place, attributed, hidden, kind, state: { lang } } = view, own = ownItemOf(view), weights = attributed?.shares ?? view.weights;
+  const { data, attributed, state: { lang } } = view, own = ownItemOf(view), weights = attributed?.shares ?? view.weights;
   const tell = (name, values) => messageParts(lang, name, values), words = wordsOf(lang), nameOf = namedIn(view, most);
   const opening = openingOf(view, most);
   if (!weights) return opening;
-  const top = largest(weights, Math.abs), shares = Array.from(weights, signedPercent), isRaw = !attributed && !view.layer.effective;
-  const count = isRaw ? uniformOver(weights, allowedIn(view)) : 0, isNone = count || (isRaw && NOTHING.includes(shares[top]));
+  const top = largest(weights, Math.abs), shares = Array.from(weights, signedPercent);
+  const count = equalOver(view), isNone = count || (isRaw(view) && NOTHING.includes(shares[top]));
   const tops = isNone ? [] : [...shares.keys()].filter((each) => shares[each] === shares[top]);
   const attended = [...opening, ...(count ? equally(view, count) : mostAttended(view, tops, shares[top], own, nameOf))];
   // Where no item has most of the attention, it is no surprise that none matters much.
   const joint = words[tops.length ? "but" : "andAlike"];
-  const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
-  // What can't be told from noise is no finding while something else can.
-  const others = told.length ? told : every, changesMost = (some) => some[largest(some, (each) => changeSize(hidden[each]))];
-  if (!others.length) return [...attended, ...tell(hidden.length ? "nothingHidden" : "notMeasured")];
-  let changing = changesMost(others);
   // Effects are those of the whole model, whichever head is chosen.
   const everywhere = view.head !== null && view.layer.heads > 1 ? words.everywhere : "";
-  if (hidden[changing].isNoise) return [...attended, ...tell("noiseMattered", { noun: nounOf(data.noun, lang), joint })];
-  if (!isTold(place, hidden[changing], kind)) {
-    // A small change may be that of the answer to another one.
-    changing = changesMost(others.filter((each) => isTold(place, hidden[each], kind)));
-    if (changing === undefined) return [...attended, ...tell("littleMattered", { noun: nounOf(data.noun, lang), joint, everywhere })];
-  }
-  const change = changeOf(place, hidden[changing], view, most), same = messageText(change);
-  const tied = others.filter((each) => messageText(changeOf(place, hidden[each], view, most)) === same);
-  const little = littleOf(view, hidden[changing]);
+  const { none, tied, change, little } = changedMost(view, most);
+  if (none) return [...attended, ...tell(none, { noun: nounOf(data.noun, lang), joint, everywhere })];
   const item = listedParts(lang, tied.map((each) => (tops.length === 1 && tops[0] === each && !little ? words.it : nameOf(each))), "effect", "lastOr",
     () => withNoun(lang, "anyTied", data.noun, { count: tied.length }));
   if (little) return [...attended, ...tell(little, { noun: nounOf(data.noun, lang), joint, item, change, everywhere })];
   return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change, everywhere }) : tell("otherMattered", { item, change, everywhere }))];
+}
+
+// Whether the sentence is of weights themselves, of which it says where they are about equal or next to nothing.
+function isRaw({ attributed, layer }) {
+  return !attributed && !layer.effective;
+}
+
+/** Over how many items the weights are about equal, as the sentence says then; 0: it names those with the largest. */
+export function equalOver(view) {
+  return view.weights && isRaw(view) ? uniformOver(view.weights, allowedIn(view)) : 0;
+}
+
+/**
+ * The items that change the answer most where they are hidden: {tied, change, little}, those whose changes read the same, that
+ * change in words, and the message which says that it is small; or {none}, the message which says why there are none.
+ */
+export function changedMost(view, most = MOST_SHOWN) {
+  const { hidden, kind, place } = view, own = ownItemOf(view);
+  const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
+  // What can't be told from noise is no finding while something else can.
+  const others = told.length ? told : every, changesMost = (some) => some[largest(some, (each) => changeSize(hidden[each]))];
+  if (!others.length) return { none: hidden.length ? "nothingHidden" : "notMeasured" };
+  let changing = changesMost(others);
+  if (hidden[changing].isNoise) return { none: "noiseMattered" };
+  if (!isTold(place, hidden[changing], kind)) {
+    // A small change may be that of the answer to another one.
+    changing = changesMost(others.filter((each) => isTold(place, hidden[each], kind)));
+    if (changing === undefined) return { none: "littleMattered" };
+  }
+  const change = changeOf(place, hidden[changing], view, most), same = messageText(change);
+  return { tied: others.filter((each) => messageText(changeOf(place, hidden[each], view, most)) === same), change,
+    little: littleOf(view, hidden[changing]) };
 }
 
 /** The message which says that a change is small, even if it is the largest; "": it isn't. */

@@ -1,5 +1,6 @@
 // All heads, small: of one record each with its pattern and the answer without it, of two side by side. One is chosen.
 import { MOST_SHOWN } from "./answers.js";
+import { changeInWords } from "./bar_key.js";
 import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
 import { changeOfNumber, changeText, effectText, isShownNoise, isUnchanged, percent, probability } from "./numbers.js";
@@ -14,6 +15,8 @@ const MOST_WITH_WORDS = 6;
 const MOST_IN_A_ROW = 5;
 // So many of them are named.
 const MOST_TELLING = 4;
+// Where no bar below a head would be longer, in pixels, there are none.
+const SHORT_BAR = 4;
 
 /**
  * The heads; `choose` is called with the layer and the head, and of two records with the one that has them.
@@ -116,6 +119,16 @@ function headsOfOne(root, line, choose) {
   const named = h("p", { class: "named" });
   root.before(named);
   root.after(key, patterns, colours);
+  let last = null, width = null;
+  new ResizeObserver(() => last && width !== root.clientWidth && tellKey()).observe(root);
+  // Of bars that are too short to read, the longest is told in words.
+  const tellKey = () => {
+    const { tiles, view } = last, many = root.classList.contains("many");
+    width = root.clientWidth;
+    const hasBars = many && tiles.some(({ button, share }) => share * button.firstElementChild.clientWidth > SHORT_BAR);
+    root.classList.toggle("barless", !hasBars);
+    key.replaceChildren(...(view.removed.length ? keyOf(view, many, hasBars) : []));
+  };
   return {
     list: root,
     frame(rows, many) {
@@ -132,7 +145,6 @@ function headsOfOne(root, line, choose) {
     },
     show(tiles, view, high) {
       const full = fullChange(view.removed.flat(), view);
-      key.replaceChildren(...(view.removed.length ? keyOf(view, root.classList.contains("many")) : []));
       const words = wordsOf(view.state.lang);
       // Of many heads there is no room for their patterns.
       const written = root.classList.contains("many") ? [] : view.data.layers.flatMap((layer) => layer.patterns);
@@ -143,7 +155,8 @@ function headsOfOne(root, line, choose) {
         button(`named ${layer} ${head}`, [h("strong", {}, short), ` ${effectText(outcome, view.place, view.kind, words)}`],
           () => choose({ layer, head, key: null }))));
       colours.textContent = high && tiles.length > 1 ? words.keyOfColours({ share: percent(high) }) : "";
-      for (const { layer, head, short, button, after } of tiles) {
+      for (const tile of tiles) {
+        const { layer, head, short, button, after } = tile;
         const outcome = layer === null || head === null || !view.removed.length ? null : view.removed[layer][head];
         after.textContent = outcome ? answer(view, outcome) : "";
         after.classList.toggle("numeric", view.kind === "numbers");
@@ -151,8 +164,11 @@ function headsOfOne(root, line, choose) {
         button.title = [short, outcome && floorText(outcome, view, words)].filter(Boolean).join(" · ");
         // A number is always another one.
         after.classList.toggle("changed", outcome !== null && view.kind !== "numbers" && outcome.label !== view.place.label);
-        button.style.setProperty("--effect-share", outcome ? (changeSize(outcome) / full).toFixed(3) : 0);
+        tile.share = outcome ? changeSize(outcome) / full : 0;
+        button.style.setProperty("--effect-share", tile.share.toFixed(3));
       }
+      last = { tiles, view };
+      tellKey();
     },
     told: ({ name, pattern, after }) => [[name, pattern, after.textContent.trim()].filter(Boolean).join(" · ")],
   };
@@ -167,10 +183,16 @@ function telling(tiles, { removed, place, kind }, words) {
 }
 
 // What the numbers below the heads are, and which of them are noise.
-function keyOf(view, many) {
+function keyOf(view, many, hasBars) {
   const { kind, place, removed, state: { lang } } = view, words = wordsOf(lang);
   const isNoise = removed.flat().some((outcome) => isShownNoise(outcome, place, kind, words));
+  if (many && !hasBars) return keyWithoutBars(view, words);
   return [...keyOfNumbers(view, many), ...(isNoise ? [lang === "zh" ? "" : " ", many ? words.keyOfNoiseBars : words.keyOfNoise] : [])];
+}
+
+function keyWithoutBars(view, words) {
+  const size = changeInWords(Math.max(...view.removed.flat().map(changeSize)), view, words);
+  return [words.keyWithoutBars({ size }), view.state.lang === "zh" ? "。" : "."];
 }
 
 function keyOfNumbers({ kind, place, state: { lang } }, many) {

@@ -3,6 +3,7 @@ import { MOST_SHOWN, answerChips, around, canPeek, chipButton, isLong, range, sh
 import { button, clipped, h, s, titleOf, token } from "./dom.js";
 import { loopAbove, placeLoopNumber } from "./loops.js";
 import { chipStyle } from "./map_scale.js";
+import { markedKey } from "./marked.js";
 import { percent, probability } from "./numbers.js";
 import { fitPaper } from "./paper.js";
 import { rowsOf, wayBetween } from "./rows_between.js";
@@ -107,7 +108,7 @@ export function itemsView(root, choose, peek, signal) {
       main.addEventListener("pointerenter", () => light(i, true));
       main.addEventListener("pointerleave", () => light(i, false));
     }
-    if (i === view.key && weights) element.classList.add("key");
+    if (i === markedKey(view) && weights) element.classList.add("key");
     chips.set(i, element);
     return element;
   }

@@ -96,9 +96,11 @@ export function mapView(root, choose, source) {
       ...(dots ? [" · ", swatch("dot"), ` ${words.dot({ share: percent(dots) })}`] : []));
   }
 
-  // The row of the chosen item, if it has one.
+  // The row of the chosen item, if it has one; of an average the one whose steps are shown.
   function row() {
-    return view.layer.queries === 1 ? 0 : view.pooled ? -1 : numberOf(view.place.query, "rows", 0);
+    if (view.layer.queries === 1) return 0;
+    const own = view.pooled ? view.row : view.place.query;
+    return own === null ? -1 : numberOf(own, "rows", 0);
   }
 
   // The cell of the pointer or the arrow keys; without one, that of the chosen pair.
@@ -183,6 +185,7 @@ export function mapView(root, choose, source) {
   function pick(cell) {
     if (!cell || !shown) return;
     const { query, key } = pairOf(cell), place = view.pooled ? -1 : placeAt(view.data, query);
-    choose(place < 0 ? { key } : { place, key });
+    // What is averaged over rows keeps its answer, and shows the steps of one row.
+    choose(place >= 0 ? { place, key } : view.pooled && !view.usesPooling && view.layer.queries > 1 ? { key, row: query } : { key });
   }
 }

@@ -1,10 +1,11 @@
 // A molecule, as chemists draw it: atoms shaded by the weights of the chosen row, and the chosen atom framed.
 import { s } from "./dom.js";
-import { drawingOf, heaviestItems } from "./drawing.js";
-import { boxAt, labelOf, measured, placeLabels, spotsAround } from "./molecule_labels.js";
+import { drawingOf } from "./drawing.js";
+import { weighedItems } from "./marked.js";
+import { boxAt, inkOf, isOnDisc, labelOf, measured, placeLabels, spotsAround } from "./molecule_labels.js";
 import { discs, nodesSheet, ringsAround, sizeSheet } from "./nodes.js";
 import { percent } from "./numbers.js";
-import { ringLegend } from "./rings.js";
+import { ringLegend, ringsOf } from "./rings.js";
 import { wordsOf } from "./words.js";
 
 const MOLECULE_WIDTH = 680;
@@ -15,6 +16,8 @@ const LEAST_NUMBERED_ATOM = 5;
 const MOLECULE_MARGIN = { across: 64, down: 50 };
 // Sizes of letters in pixels: of symbols, and of the smallest numbers.
 const SYMBOL = 13, LEAST_NUMBER = 9;
+// What it costs that the number of an atom stands over a part of its disc.
+const OVER_DISC = 1.5;
 // The longest a bond is drawn, in pixels, and the length for which a sheet grows, up to a height.
 const BOND = 64, LEAST_BOND = 46, MOST_HEIGHT = 640;
 // RDKit's bonds are so long.
@@ -38,20 +41,24 @@ export function moleculeView(root, choose) {
     const symbols = input.symbols.map((text, i) => (text ? written(i, "symbol", text, Math.min(SYMBOL, size)) : null));
     const numbered = radius < LEAST_NUMBERED_ATOM ? [] : items.map((_, i) => i);
     const numbers = numbered.map((i) => written(i, "atom", items[i].match(/\d+$/)?.[0] ?? "", Math.max(LEAST_NUMBER, Math.min(SYMBOL, 0.65 * radius))));
-    const weights = heaviestItems(view).map((i) => written(i, "number", percent(view.weights[i])));
+    const weights = weighedItems(view).map((i) => written(i, "number", percent(view.weights[i])));
     sheet.replaceChildren(...discs(view, spots, radius, hovered), ...bonds, ...ringsAround(view, spots, radius), ...symbols.filter(Boolean), ...numbers, ...weights);
     const boxes = symbols.map((each) => each && measured(each));
-    placeLabels([...numbers.map((each) => numberLabel(each, spots, radius, boxes)), ...weights.map((each) => weightLabel(each, spots, radius))],
+    // A ring is around its disc.
+    const ringed = new Map(ringsOf(view).map(({ item, width: thick }) => [item, 1.5 + thick]));
+    placeLabels([...numbers.map((each) => numberLabel(each, spots, radius, boxes, radius + (ringed.get(Number(each.dataset.item)) ?? 0))), ...weights.map((each) => weightLabel(each, spots, radius))],
       { width, height, atoms: spots, radius, boxes: boxes.filter(Boolean).map((each) => boxAt(each, each)), lines: bonds.map(endsOf) });
   }
 }
 
-// The number of an atom, by which the texts name it: in its disc or beside it, with a symbol beside that.
-function numberLabel(element, spots, radius, symbols) {
-  const label = labelOf(element), symbol = symbols[label.item], beside = { across: radius, down: radius - 2, cost: 2 };
-  const rings = symbol ? [{ across: symbol.width / 2, down: symbol.height / 2 - 5, cost: 0 }, beside]
-    : [{ across: 0.6 * radius - label.width / 2, down: 0.6 * radius - label.height / 2, cost: 0 }, beside];
-  return { ...label, spots: spotsAround(spots[label.item], label, [...rings, { across: radius + 5, down: radius + 4, cost: 4 }]) };
+// The number of an atom, by which the texts name it: beside its disc and its ring, or where there is no room, in the disc.
+function numberLabel(element, spots, radius, symbols, outer) {
+  const label = labelOf(element), symbol = symbols[label.item];
+  const rings = [{ across: outer + 2, down: outer - 1, cost: 0 }, { across: outer + 6, down: outer + 3, cost: 2 },
+    symbol ? { across: symbol.width / 2, down: symbol.height / 2 - 5, cost: 5 }
+      : { across: 0.6 * radius - label.width / 2, down: 0.6 * radius - label.height / 2, cost: 5 }];
+  const isOver = (spot) => isOnDisc(inkOf(boxAt(spot, label)), spots[label.item], outer);
+  return { ...label, spots: spotsAround(spots[label.item], label, rings).map((spot) => ({ ...spot, cost: spot.cost + (isOver(spot) ? OVER_DISC : 0) })) };
 }
 
 // The weight of an atom, beside it, and rather away from the middle of the molecule.

@@ -1,12 +1,14 @@
 // Where the names and numbers of atoms or nodes and their weights stand in a drawing, so that none stands on another one, on a bond
 // or beside an atom that it isn't of.
 const TURNS = 24;
-// What a place costs: on another label, outside of the sheet, across a bond, on another atom, nearer to another atom.
-const COSTS = { label: 100, outside: 100, bond: 4, atom: 3, stranger: 8 };
+// What a place costs: on another label, outside of the sheet, across a bond, close to one, on another atom, nearer to another atom.
+const COSTS = { label: 100, outside: 100, bond: 4, near: 1, atom: 3, stranger: 8 };
 // A label that was placed is placed again when the others are there.
 const ROUNDS = 3;
 // How much of the height of a line digits have.
 const DIGITS = 0.7;
+// A bond that is so near a label, in pixels, is close to it.
+const NEAR = 4;
 // How far labels are apart, in pixels.
 const LABELS_APART = 1;
 
@@ -73,7 +75,7 @@ function costOfSpot(box, spot, { item }, others, { width, height, atoms, radius,
     if (Math.hypot(spot.x - atom.x, spot.y - atom.y) < own) cost += COSTS.stranger;
   });
   const inner = inkOf(box);
-  for (const { from, to } of lines) if (isCrossed(inner, from, to)) cost += COSTS.bond;
+  for (const { from, to } of lines) cost += isCrossed(inner, from, to) ? COSTS.bond : isCrossed(grown(inner, NEAR), from, to) ? COSTS.near : 0;
   return cost;
 }
 
@@ -87,13 +89,18 @@ function overlaps(one, other) {
     && one.top < other.bottom + LABELS_APART && other.top < one.bottom + LABELS_APART;
 }
 
-// What digits fill of the box of a text.
-function inkOf({ top, bottom, ...sides }) {
+function grown({ left, top, right, bottom }, by) {
+  return { left: left - by, top: top - by, right: right + by, bottom: bottom + by };
+}
+
+/** What digits fill of the box of a text. */
+export function inkOf({ top, bottom, ...sides }) {
   const spare = (bottom - top) * (1 - DIGITS) / 2;
   return { top: top + spare, bottom: bottom - spare, ...sides };
 }
 
-function isOnDisc({ left, top, right, bottom }, { x, y }, radius) {
+/** Whether a box is over a disc. */
+export function isOnDisc({ left, top, right, bottom }, { x, y }, radius) {
   return Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom)) < radius;
 }
 

@@ -1,6 +1,7 @@
 // What graphs and molecules have in common: nodes that are shaded by weights, framed where chosen, and lit by the pointer.
 import { s } from "./dom.js";
 import { chosenItem, highest, ownItem, strengthOf } from "./drawing.js";
+import { markedKey } from "./marked.js";
 import { ringsOf } from "./rings.js";
 
 /** A drawing whose elements with `data-item` are items; they call `drawing` where the pointer is on them. */
@@ -16,7 +17,7 @@ export function nodesSheet(drawing, id) {
 
 /** The discs of all nodes, at {x, y}. */
 export function discs(view, spots, radius, hovered) {
-  const high = highest(view), own = ownItem(view), key = chosenItem(view) === own ? null : view.key;
+  const high = highest(view), own = ownItem(view), key = chosenItem(view) === own ? null : markedKey(view);
   return spots.map(({ x, y }, i) => s("circle", { cx: x, cy: y, r: radius, "data-item": i,
     class: ["node", i === own ? "own" : "", i === key ? "key" : "", i === hovered ? "lit" : ""].filter(Boolean).join(" "),
     style: { "--weight-value": strengthOf(view, i, high).toFixed(3) } }));

@@ -3,7 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { areOfOneModel } from "./facts.js";
 import { commonScale, mapScale } from "./map_scale.js";
-import { within } from "./state.js";
+import { within, withoutRow } from "./state.js";
 import { viewOf } from "./view.js";
 
 /**
@@ -35,7 +35,8 @@ export function pairsOf({ records, against }) {
     const there = has(side, state), place = partner("places", from, state.place);
     return { ...state, record: side, place: place ?? records[side].outcomes.chosen,
       layer: there ? state.layer : null, head: there ? state.head : null,
-      key: state.key === null ? null : partner("items", from, state.key), window: movedWindow(state.window, from) };
+      key: state.key === null ? null : partner("items", from, state.key),
+      row: state.row === null ? null : partner("queries", from, state.row), window: movedWindow(state.window, from) };
   }
 
   // The window from the partner of the first item in it that has one to that of the last one.
@@ -56,7 +57,7 @@ export function pairsOf({ records, against }) {
   function normal(state) {
     if (state.record === 0) return state;
     const all = partner("places", 1, state.place) !== null && has(0, state)
-      && (state.key === null || partner("items", 1, state.key) !== null);
+      && (state.key === null || partner("items", 1, state.key) !== null) && (state.row === null || partner("queries", 1, state.row) !== null);
     return all ? within(moved(state, 0), records) : state;
   }
 
@@ -77,7 +78,7 @@ export function pairsOf({ records, against }) {
     changed(state, { side = state.record, ...change }) {
       const found = { ...moved(state, side), ...change };
       if (found.layer !== state.layer && !("window" in change)) found.window = null;
-      return normal(within(found, records));
+      return normal(within(withoutRow(found, change), records));
     },
     /** The view of a state, with those of both records as `both`. */
     viewOf(state) {
@@ -106,7 +107,7 @@ export function pairsOf({ records, against }) {
     // shows what it shows alone.
     const known = place !== null || apart;
     const next = { ...moved(state, side), place: place ?? data.outcomes.chosen, key: key ?? null };
-    const found = viewOf(data, within(next, records));
+    const found = { ...viewOf(data, within(next, records)), isChosen: own.isChosen && key !== null };
     if (key === null && !apart && !unpaired) found.key = -1;
     if (known && there) return found;
     const nothing = { ...found, there: "", weights: null, least: null, hidden: [], absent: there ? "place" : "layer" };

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
 import { ticks } from "./map_drawing.js";
 import { chipStyle } from "./map_scale.js";
+import { markedKey } from "./marked.js";
 import { clamp } from "./numbers.js";
 import { ringLegend, ringsOf } from "./rings.js";
 import { arrowOf } from "./shell.js";
@@ -82,7 +83,7 @@ export function pictureView(root, choose) {
     for (const { item, width: thick, rises } of ringsOf(view)) {
       if (isPatch(item)) frameOfEffect(context, style, boxOf(item - first), Math.min(thick, patch.wide / 6, patch.high / 6), rises);
     }
-    if (isPatch(view.key)) frameOf(context, style, boxOf(view.key - first), 1.5);
+    if (isPatch(markedKey(view))) frameOf(context, style, boxOf(markedKey(view) - first), 1.5);
     if (isPatch(ownItem(view))) frameOf(context, style, boxOf(ownItem(view) - first), 3);
     if (isPatch(hovered)) {
       const [x, y, wide, tall] = boxOf(hovered - first);

@@ -3,6 +3,7 @@ import { MOST_SHOWN } from "./answers.js";
 import { swatch } from "./colours.js";
 import { clipped, h } from "./dom.js";
 import { isTold, littleOf, ownItemOf } from "./facts.js";
+import { namedItems } from "./marked.js";
 import { sizeText } from "./numbers.js";
 import { LITTLE_CHANGE, changeSize, highestOf, longChange } from "./view.js";
 
@@ -12,13 +13,16 @@ const LEAST_RINGED = 0.1;
 // In pixels: the thinnest and the widest.
 const RING = { least: 1.5, most: 4.5 };
 
-/** The items whose hiding changes the answer by what the sentence doesn't call little, the largest first: {item, width, rises}. */
+/**
+ * The items whose hiding changes the answer by what the sentence doesn't call little, or which it names for all that, the largest
+ * first: {item, width, rises}.
+ */
 export function ringsOf(view) {
-  const { hidden, kind, place } = view, own = ownItemOf(view);
+  const { hidden, kind, place } = view, own = ownItemOf(view), named = namedItems(view);
   const told = [...hidden.keys()].filter((item) => item !== own && !hidden[item].isNoise && isTold(place, hidden[item], kind)
-    && !littleOf(view, hidden[item]));
+    && (named.includes(item) || !littleOf(view, hidden[item])));
   const largest = Math.max(longChange(view), ...told.map((item) => changeSize(hidden[item])));
-  return told.map((item) => ({ item, share: changeSize(hidden[item]) / largest })).filter(({ share }) => share >= LEAST_RINGED)
+  return told.map((item) => ({ item, share: changeSize(hidden[item]) / largest })).filter(({ item, share }) => share >= LEAST_RINGED || named.includes(item))
     .sort((a, b) => b.share - a.share).slice(0, MOST_RINGED)
     .map(({ item, share }) => ({ item, width: RING.least + share * (RING.most - RING.least), rises: kind !== "vectors" && hidden[item].change > 0 }));
 }

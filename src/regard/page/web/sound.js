@@ -3,6 +3,7 @@ import { frameOf, pictureOf, sized } from "./canvas.js";
 import { colourNamed } from "./colours.js";
 import { h } from "./dom.js";
 import { chosenItem, drawingOf, highest, ownItem, strengthOf } from "./drawing.js";
+import { markedKey } from "./marked.js";
 import { clamp } from "./numbers.js";
 import { arrowOf } from "./shell.js";
 import { wordsOf } from "./words.js";
@@ -85,7 +86,7 @@ export function soundView(root, choose) {
     drawWaves(context, style, at(input.seconds));
     drawRuler(context, style, seconds, width, deep);
     const box = (item) => [item * wide, 1, wide, deep - 2];
-    frameOf(context, style, box(view.key), 1.5);
+    if (markedKey(view) !== null) frameOf(context, style, box(view.key), 1.5);
     if (ownItem(view) !== null) frameOf(context, style, box(ownItem(view)), 3);
     if (hovered !== null) frameOf(context, style, box(hovered), 1.5);
     if (input.wav && (!player.paused || player.currentTime)) {

@@ -1,6 +1,6 @@
 // What is shown, as the part of the address after #, so that a view can be linked.
 import { partsOfHash } from "./address.js";
-import { placesOf } from "./view.js";
+import { averagesRows, placesOf } from "./view.js";
 
 const ADDRESSED = ["record", "place", "layer", "head", "key"];
 // What is always one of several; the others may be left open.
@@ -11,7 +11,7 @@ const OF_OTHERS = ["layer", "head", "lang", "keys"];
 /** The view that a page begins with. */
 export function firstState(all, lang) {
   const { layer, head, place } = all.shown;
-  return { record: 0, place, layer, head, key: null, window: null, lang, keys: true };
+  return { record: 0, place, layer, head, key: null, row: null, window: null, lang, keys: true };
 }
 
 /** The view that an address names, within what the records have; what it doesn't name is as in `first`. */
@@ -21,9 +21,10 @@ export function readState(hash, first, records) {
     if (name === "lang" && (value === "en" || value === "zh")) found.lang = value;
     if (name === "keys") found.keys = value !== "off";
     if (name === "map") found.window = windowFrom(value);
+    if (name === "row" && isNumber(value)) found.row = Number(value) - 1;
     if (!ADDRESSED.includes(name)) continue;
     if (value === "all" && !CHOSEN.includes(name)) found[name] = null;
-    else if (/^\d+$/.test(value || "") && Number(value) >= 1) found[name] = Number(value) - 1;
+    else if (isNumber(value)) found[name] = Number(value) - 1;
   }
   return within(found, records);
 }
@@ -35,7 +36,12 @@ export function changed(state, change, records) {
   // Another layer may have other sizes.
   if (found.layer !== state.layer) found.window = null;
   if ("window" in change) found.window = change.window;
-  return within(found, records);
+  return within(withoutRow(found, change), records);
+}
+
+/** A state whose row, that of an average of all, isn't chosen any more where a change is of something else. */
+export function withoutRow(state, change) {
+  return "row" in change || !ADDRESSED.some((name) => name in change) ? state : { ...state, row: null };
 }
 
 /** The view with everything that isn't there replaced by what is shown first. */
@@ -49,8 +55,14 @@ export function within(state, records) {
   if (found.head !== null && (!layer || found.head >= layer.heads)) found.head = null;
   if (found.key !== null && found.key >= keys) found.key = null;
   const { window } = found, queries = layer ? layer.queries : 1;
+  if (found.row !== null && (found.key === null || found.row >= queries || !averagesRows(data, found))) found.row = null;
   if (window && (window.bottom > queries || window.right > keys)) found.window = null;
   return found;
+}
+
+// Whether a value of an address is a number of something.
+function isNumber(value) {
+  return /^\d+$/.test(value || "") && Number(value) >= 1;
 }
 
 function windowFrom(text) {
@@ -63,7 +75,8 @@ function windowFrom(text) {
 /** The address of a view. Numbers count from 1, as they do on the page. */
 export function hashOf(state) {
   const parts = ADDRESSED.map((name) => `${name}=${state[name] === null ? "all" : state[name] + 1}`);
-  const { window } = state;
+  const { row, window } = state;
+  if (row !== null) parts.push(`row=${row + 1}`);
   if (window) parts.push(`map=${window.top + 1}-${window.bottom},${window.left + 1}-${window.right}`);
   // A reader who speaks to the computer, say, may not want single letters to do something.
   return `#${parts.join("&")}&lang=${state.lang}${state.keys ? "" : "&keys=off"}`;

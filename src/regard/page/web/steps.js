@@ -6,7 +6,7 @@ import { missingText } from "./left_out.js";
 import { percent, short, withMinus } from "./numbers.js";
 import { bracketed, scoreTexts, sumTexts } from "./sums.js";
 import { biasOf, headVectors, headsOf, isAllowed, isComing, keysBetween, known, logSumOf, product, weightAt } from "./weights.js";
-import { isMasked, largest, weightText } from "./view.js";
+import { isMasked, largest, viewOfRow, weightText } from "./view.js";
 import { wordsOf } from "./words.js";
 
 const FEW = 3;
@@ -15,23 +15,23 @@ const MOST_SHARES = 8;
 // Of more rows than that times the heads an average isn't taken apart.
 const MOST_AVERAGED = 2 ** 16;
 
-/** Which weight the steps are of, and why; `isChosen`: whether the reader chose its key. */
-export function stepsFocus(view, words, isChosen = view.state.key !== null) {
-  const { pooled, usesPooling, names, key, weights } = view;
-  const from = usesPooling ? words.pooling : pooled ? words.averageOfRows : nameOfPlace(view);
+/** Which weight the steps are of, and why. */
+export function stepsFocus(view, words) {
+  const { isChosen, usesPooling, names, key, row } = view, { pooled, weights } = viewOfRow(view);
+  const from = usesPooling ? words.pooling : row !== null ? namesOfRows(view)[row] : pooled ? words.averageOfRows : nameOfPlace(view);
   const message = weights && key === largest(weights) ? "stepsOfLargest" : isChosen ? "stepsOfChosen" : "stepsOf";
   return words[message]({ query: clipped(from, MOST_SHOWN), key: clipped(names[key], MOST_SHOWN) });
 }
 
 /**
  * The steps of the chosen item and key. Of an average they are those of one row and one head, as `chosenOf` gives them: by
- * default those with the largest weight.
+ * default those with the largest weight. Of a chosen row they are its own.
  */
 export function stepsView(root, title) {
   // What was opened stays open for the next pair.
   let open = false;
-  return (view, chosen = chosenOf([view])[0]) => {
-    const { layer, state, key } = view, words = wordsOf(state.lang), rows = [];
+  return (shown, chosen = chosenOf([shown])[0]) => {
+    const view = viewOfRow(shown), { layer, state, key } = view, words = wordsOf(state.lang), rows = [];
     title.textContent = words.steps({ weight: view.weights && !isMasked(view, key) ? weightText(view, key) : words.aWeight });
     const { averaged, each, query, every, head, isOfBoth, isRowOfBoth } = chosen;
     const why = averaged && !each ? words.pooledSteps : whyNone(view, head, words);
@@ -39,7 +39,7 @@ export function stepsView(root, title) {
       root.replaceChildren(h("p", { class: "quiet" }, why));
       return;
     }
-    if (each) rows.push(step(words.rowOf({ name: (view.data.numbered_queries || view.names)[query], count: layer.queries }), isRowOfBoth ? words.largestOfBoth : words.largestHead));
+    if (each) rows.push(step(words.rowOf({ name: namesOfRows(view)[query], count: layer.queries }), isRowOfBoth ? words.largestOfBoth : words.largestHead));
     const part = headVectors(layer, head);
     const sum = product(part, query, key), scaled = part.scale * sum, bias = biasOf(part, query, key);
     const allowed = isAllowed(part, query, key), score = scaled + bias;
@@ -74,12 +74,13 @@ export function stepsView(root, title) {
 }
 
 /**
- * The row and the head whose steps are told of each view: of an average over rows the one with the largest weight, and of
- * one over heads the head. Of two views they are the same: those whose weights in both have the largest sum.
+ * The row and the head whose steps are told of each view: of an average over rows the one that is chosen, or the one with the
+ * largest weight, and of one over heads the head. Of two views they are the same: those whose weights in both have the largest sum.
  *
- * views: one view, or two; partners: of two, the pairs of their rows, [first, second], of which none is null.
+ * shown: one view, or two; partners: of two, the pairs of their rows, [first, second], of which none is null.
  */
-export function chosenOf(views, partners = null) {
+export function chosenOf(shown, partners = null) {
+  const views = shown.map(viewOfRow);
   const found = views.map((view) => {
     const { layer, head, key } = view, averaged = view.pooled && !view.usesPooling;
     return { averaged, each: averaged && canAverage(layer, head) ? meansOfRows(layer, head, key) : null };
@@ -94,6 +95,10 @@ export function chosenOf(views, partners = null) {
     heads.reduce((sum, every) => sum + every[head], 0));
   return found.map((each, at) => ({ ...each, query: rows[at], every: heads[at], isOfBoth, isRowOfBoth,
     head: isOfBoth ? largestAt(sums) : heads[at] ? largestAt(heads[at]) : views[at].head }));
+}
+
+function namesOfRows({ data, names }) {
+  return data.numbered_queries || names;
 }
 
 // The weight of the pair in each head, if the view is of their average; else null.

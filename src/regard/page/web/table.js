@@ -3,6 +3,7 @@ import { around, range } from "./answers.js";
 import { button, h, headedTable, token } from "./dom.js";
 import { chosenItem, drawingOf, ownItem } from "./drawing.js";
 import { chipStyle } from "./map_scale.js";
+import { markedKey } from "./marked.js";
 import { brief } from "./numbers.js";
 import { weightText } from "./view.js";
 import { nounOf, weightsName, wordsOf } from "./words.js";
@@ -28,7 +29,7 @@ export function tableView(root, choose) {
 
   function row(view, i) {
     const { input, labels, items } = view.data, own = ownItem(view), { values: { data, shape: [, width] } } = input;
-    return h("tr", { "data-item": i, class: [i === own ? "own" : "", i === view.key ? "key" : ""].filter(Boolean).join(" "),
+    return h("tr", { "data-item": i, class: [i === own ? "own" : "", i === markedKey(view) ? "key" : ""].filter(Boolean).join(" "),
       style: view.weights ? chipStyle(root, view, view.weights[i]) : {}, onclick: () => drawing.pick(i),
       onpointerenter: () => drawing.light(i), onpointerleave: () => drawing.light(null) },
     h("th", { scope: "row" }, button(`item ${i}`, [token(items[i]), labels[i] ? h("span", { class: "quiet" }, ` ${labels[i]}`) : null], null,

@@ -3,8 +3,8 @@
 import { clamp, roundHalfEven } from "./numbers.js";
 import { messageParts, nounOf, wordsOf } from "./words.js";
 
-// More tied items than that are counted, and not named.
-const MOST_NAMED_TIED = 3;
+/** More tied items than that are counted, and not named. */
+export const MOST_NAMED_TIED = 3;
 
 /**
  * Names as a list in a sentence, as parts: a part for each name, of the kind that the page colours; of more than three tied

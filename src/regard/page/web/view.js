@@ -7,7 +7,7 @@ import { wordsOf } from "./words.js";
 export function viewOf(data, state) {
   const outcomes = data.outcomes, place = outcomes.places[state.place];
   const pooled = place.query === null;
-  const usesPooling = pooled && data.pooling && state.layer === null && state.head === null;
+  const usesPooling = pooled && isPooling(data, state);
   const number = usesPooling ? null : state.layer === null ? data.layers.length - 1 : state.layer;
   const layer = usesPooling ? data.pooling : data.layers[number];
   // A layer with one head has no average.
@@ -29,7 +29,29 @@ export function viewOf(data, state) {
   });
   const key = state.key === null ? (weights ? largest(weights) : 0) : state.key;
   return { data, state, place, pooled, usesPooling, number, layer, head, there, weights, masked, least, hidden, removed, key,
-    kind: outcomes.kind, form: outcomes.form, names: data.numbered };
+    // Whether the reader chose the key, which is else the item with the largest weight.
+    isChosen: state.key !== null,
+    // Of an average of rows the one whose steps are shown; null: the average.
+    row: state.row, kind: outcomes.kind, form: outcomes.form, names: data.numbered };
+}
+
+function isPooling({ pooling }, { layer, head }) {
+  return pooling && layer === null && head === null;
+}
+
+/** Whether the weights of a state are averages of several rows. */
+export function averagesRows(data, state) {
+  const { outcomes: { places }, layers } = data, layer = layers[state.layer ?? layers.length - 1];
+  return places[state.place].query === null && !isPooling(data, state) && layer !== undefined && layer.queries > 1;
+}
+
+/** The view of the row of an average that is chosen, as if it were predicted from it; the same view if none is. */
+export function viewOfRow(view) {
+  const { layer, head, place, row } = view;
+  if (row === null) return view;
+  const there = knownOfRow(layer, head, row);
+  return { ...view, there, pooled: false, place: { ...place, query: row }, masked: maskedKeys(layer, head, row),
+    weights: there ? rowOf(layer, head, row) : null, least: there === "largest" ? leastOfTop(layer, head, row) : null };
 }
 
 /** The index of the largest number; NaN counts as 0. */

@@ -50,7 +50,7 @@ def draw_graph(sheet: Sheet, shown: Shown, drawn: DrawnGraph, weights: np.ndarra
     for item, (x, y) in enumerate(spots):
         edge, line = (WEIGHT_INK, 1.8) if item == own else (LINE, 0.6)
         sheet.disc(x, y, radius, fill=colours[item], edge=edge, line=line, gid=f"item-{item + 1}")
-    for item in most:
+    for item in shown.written(weights):
         x, y = spots[item]
         sheet.text(x, y - radius - 6, percent(float(weights[item])), LABEL, align="center", on=PAPER)
     return Below(height)

@@ -8,7 +8,7 @@ from regard.inspection.figures.colours import INK, WEIGHT_INK, shade
 from regard.inspection.figures.inputs.below import Below
 from regard.inspection.figures.sheet import LABEL, Sheet
 from regard.inspection.figures.shown import Shown
-from regard.inspection.figures.weighed import heaviest, strengths
+from regard.inspection.figures.weighed import strengths
 from regard.inspection.record.drawn_inputs import DrawnMolecule
 from regard.page.numbers import percent
 
@@ -37,7 +37,7 @@ def draw_molecule(sheet: Sheet, shown: Shown, drawn: DrawnMolecule, weights: np.
         if symbol:
             sheet.text(x, y, symbol, size, align="center", bold=True)
     taken = [*spots, *(_middle(spots[a], spots[b]) for a, b, _ in drawn.bonds.tolist())]
-    for item in heaviest(weights):
+    for item in shown.written(weights):
         where = _beside(spots[item], radius, taken)
         sheet.text(*where, percent(float(weights[item])), LABEL, align="center")
         taken.append(where)
