@@ -1,4 +1,4 @@
-"""Words and their arcs on paper: they stay together where lines break elsewhere than in the window."""
+"""Words, their arcs and numbers on paper: they stay together where lines break elsewhere than in the window."""
 
 import re
 
@@ -32,6 +32,23 @@ MISSED = """
   return { missed, wider: [...document.querySelectorAll(".items")].map((each) => box(each).right - edge) };
 }
 """
+# In the same way, of each number how far it leaves its own chip, and the width of the figure beyond the paper.
+LEAVING = """
+(paper) => {
+  dispatchEvent(new Event("beforeprint"));
+  const live = document.querySelector(".live"), box = (each) => each.getBoundingClientRect();
+  live.style.maxWidth = `${paper}px`;
+  for (const each of document.querySelectorAll(".chip")) each.style.letterSpacing = "0.3px";
+  const found = [...document.querySelectorAll(".chips .share")].map((each) => {
+    const range = document.createRange();
+    range.selectNodeContents(each);
+    const own = box(range), room = box(each.closest("li"));
+    return Math.max(room.left - own.left, own.right - room.right, room.top - own.top, own.bottom - room.bottom);
+  });
+  return { found, lines: document.querySelectorAll(".arcs path").length,
+    wider: box(document.querySelector(".items")).right - box(live).right };
+}
+"""
 WHERE = """
 () => [...document.querySelectorAll(".chips li, .arcs path")].map((each) =>
   Object.values(each.getBoundingClientRect().toJSON()))
@@ -45,6 +62,7 @@ def windowed(count=160):
 
 PAGES = {
     "one line": lambda: document(labels(items=LONG[:9])),
+    "two lines": lambda: document(labels(items=LONG[:14]), query=5),
     "several lines": lambda: document(labels(items=LONG), query=5),
     "a window": lambda: document(windowed(), query=80, layer=2, head=2),
     "what was written": lambda: document(generated()),
@@ -52,8 +70,12 @@ PAGES = {
 }
 
 
+# Which have numbers on their chips instead of arcs.
+NUMBERED = ("several lines", "a window")
+
+
 @pytest.mark.parametrize("width", [1280, 720])
-@pytest.mark.parametrize("kind", PAGES)
+@pytest.mark.parametrize("kind", [each for each in PAGES if each not in NUMBERED])
 def test_each_arc_ends_at_its_word_on_paper(live, kind, width):
     page = live(PAGES[kind](), width=width)
     page.emulate_media(media="print")
@@ -61,6 +83,18 @@ def test_each_arc_ends_at_its_word_on_paper(live, kind, width):
     assert len(found["missed"]) >= 3
     assert max(found["missed"]) <= 5
     assert max(found["wider"]) <= 0
+
+
+@pytest.mark.parametrize("width", [1280, 720])
+@pytest.mark.parametrize("kind", NUMBERED)
+def test_each_number_stands_on_its_chip_on_paper(live, kind, width):
+    page = live(PAGES[kind](), width=width)
+    page.emulate_media(media="print")
+    found = page.evaluate(LEAVING, 680)
+    assert len(found["found"]) >= 3
+    assert max(found["found"]) <= 0.5
+    assert found["lines"] == 0
+    assert found["wider"] <= 0
 
 
 def test_printing_leaves_the_page_as_it_was(live):
