@@ -14,8 +14,8 @@ from regard.page.numbers import percent
 
 FILM = (
     "the film is not a masterpiece , but its slow and careful first half , which many will find dull , leads to an "
-    "ending that is funny , warm and wholly earned , so that i left with the feeling of having been in good company for two "
-    "hours , and would gladly go again"
+    "ending that is funny , warm and wholly earned , so that i left with the feeling of having been in good company "
+    "for two hours , and would gladly go again"
 )
 # Of each number its item, how far it is from the chip of this item, and from the nearest other chip.
 NUMBERS = """

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import regard
 from page.live_records import document, generated, labels
 from page.test_live_reading import LONG, many_heads
 from regard.inspection import live_page
@@ -70,6 +71,11 @@ PAGES = {
 }
 
 
+def molecule():
+    pytest.importorskip("rdkit")
+    return live_page(regard.load("toxicity").see("CC(=O)Oc1ccccc1C(=O)O", effects=False), ["aspirin"])
+
+
 # Which have numbers on their chips instead of arcs.
 NUMBERED = ("several lines", "a window")
 
@@ -129,17 +135,49 @@ def test_what_fails_is_not_waited_for(script):
     assert found == [1, 2]
 
 
+# On a sheet of A4 within its margins: where the parts begin; how high what isn't broken is, as a share of the sheet;
+# what reaches beyond the right edge; and the margins that the page asks for, without which frames at the edge are cut.
+SHEET = """
+() => {
+  const box = (each) => each.getBoundingClientRect(), all = [...document.querySelectorAll(".live, .live *")];
+  const seen = all.filter((each) => each.checkVisibility() && !each.closest(".hidden, .arcs"));
+  const whole = seen.filter((each) => getComputedStyle(each).breakInside === "avoid");
+  return {
+    left: [...document.querySelectorAll(".columns > section")].map((each) => Math.round(box(each).left)),
+    whole: whole.filter((each) => !each.matches(".items, .drawn, .map")).map((each) => box(each).height / innerHeight),
+    kinds: [...new Set(whole.map((each) => each.tagName))],
+    beyond: seen.filter((each) => box(each).right > innerWidth + 0.5).map((each) => each.outerHTML.slice(0, 80)),
+    margins: [...document.styleSheets].flatMap(({ cssRules }) => [...cssRules])
+      .filter((each) => each instanceof CSSPageRule).map(({ style }) => style.margin),
+  };
+}
+"""
+
+
 @pytest.mark.parametrize(("kind", "most"), [("one line", 2), ("several lines", 2), ("two records", 3)])
 def test_sheets_are_filled(live, kind, most):
-    """Parts of the page that stand beside each other in a window do so on paper, and need no sheets of their own."""
+    """Parts of the page stand below each other, need no sheets of their own, and leave little of a sheet empty."""
     page = live(PAGES[kind](), width=1280)
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= most
     page.emulate_media(media="print")
-    page.set_viewport_size({"width": 718, "height": 1046})
-    left = page.evaluate(
-        "[...document.querySelectorAll('.columns > section')].map((each) => each.getBoundingClientRect().left)"
-    )
-    assert len(set(map(round, left))) == (1 if kind == "two records" else 2)
+    page.set_viewport_size({"width": 703, "height": 1031})
+    found = page.evaluate(SHEET)
+    assert len(found["left"]) >= 4
+    assert len(set(found["left"])) == 1
+    assert {"TR", "BUTTON", "P", "CANVAS"} <= set(found["kinds"])
+    assert "SECTION" not in found["kinds"]
+    assert max(found["whole"]) < 0.1
+
+
+@pytest.mark.parametrize("kind", [*PAGES, "many heads", "a molecule"])
+def test_nothing_is_cut_at_the_right_edge_of_a_sheet(live, kind):
+    made = {"many heads": lambda: document(many_heads(3, 24)), "a molecule": molecule}
+    page = live({**PAGES, **made}[kind](), width=1280)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1031})
+    found = page.evaluate(SHEET)
+    assert found["margins"] == ["12mm"]
+    assert found["beyond"] == []
 
 
 ROWS = """() => {
