@@ -43,7 +43,7 @@ def giving(own, count, query, beside=(1, -1, 4)):
 @pytest.mark.parametrize("own", [0.03, 0.32, 0.95])
 @pytest.mark.parametrize(
     ("width", "count", "query", "lines"),
-    [(1180, 9, 4, False), (1180, 9, 0, False), (1180, 23, 16, True), (390, 23, 9, True), (390, 160, 80, True)],
+    [(1180, 9, 4, False), (1180, 9, 0, False), (1180, 23, 16, True), (500, 9, 4, True), (560, 10, 7, True)],
 )
 def test_a_loop_draws_the_weight_of_a_word_on_itself(live, own, width, count, query, lines):
     record = giving(own, count, query)
@@ -66,3 +66,11 @@ def test_a_weight_that_no_arc_would_have_has_no_loop(live):
     page = live(document(giving(0.01, 9, 4), query=5))
     assert page.locator('.arcs path[data-key="4"], .arcs text[data-key="4"]').count() == 0
     assert page.locator(".arcs path").count() >= 2
+
+
+@pytest.mark.parametrize("own", [0.03, 0.32, 0.95, 0.999])
+@pytest.mark.parametrize(("count", "query"), [(23, 9), (160, 80)])
+def test_in_many_rows_the_weight_of_a_word_on_itself_is_on_its_chip(live, own, count, query):
+    page = live(document(giving(own, count, query), query=query + 1), width=390)
+    assert page.locator(".arcs path, .arcs text").count() == 0
+    assert page.locator(".chips .selected .share").all_inner_texts() == [percent(own)]

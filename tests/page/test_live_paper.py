@@ -1,9 +1,10 @@
-"""Words and their arcs on paper: they stay together where lines break elsewhere than in the window."""
+"""Words, their arcs and numbers on paper: they stay together where lines break elsewhere than in the window."""
 
 import re
 
 import pytest
 
+import regard
 from page.live_records import document, generated, labels
 from page.test_live_reading import LONG, many_heads
 from regard.inspection import live_page
@@ -32,6 +33,23 @@ MISSED = """
   return { missed, wider: [...document.querySelectorAll(".items")].map((each) => box(each).right - edge) };
 }
 """
+# In the same way, of each number how far it leaves its own chip, and the width of the figure beyond the paper.
+LEAVING = """
+(paper) => {
+  dispatchEvent(new Event("beforeprint"));
+  const live = document.querySelector(".live"), box = (each) => each.getBoundingClientRect();
+  live.style.maxWidth = `${paper}px`;
+  for (const each of document.querySelectorAll(".chip")) each.style.letterSpacing = "0.3px";
+  const found = [...document.querySelectorAll(".chips .share")].map((each) => {
+    const range = document.createRange();
+    range.selectNodeContents(each);
+    const own = box(range), room = box(each.closest("li"));
+    return Math.max(room.left - own.left, own.right - room.right, room.top - own.top, own.bottom - room.bottom);
+  });
+  return { found, lines: document.querySelectorAll(".arcs path").length,
+    wider: box(document.querySelector(".items")).right - box(live).right };
+}
+"""
 WHERE = """
 () => [...document.querySelectorAll(".chips li, .arcs path")].map((each) =>
   Object.values(each.getBoundingClientRect().toJSON()))
@@ -45,6 +63,7 @@ def windowed(count=160):
 
 PAGES = {
     "one line": lambda: document(labels(items=LONG[:9])),
+    "two lines": lambda: document(labels(items=LONG[:14]), query=5),
     "several lines": lambda: document(labels(items=LONG), query=5),
     "a window": lambda: document(windowed(), query=80, layer=2, head=2),
     "what was written": lambda: document(generated()),
@@ -52,8 +71,17 @@ PAGES = {
 }
 
 
+def molecule():
+    pytest.importorskip("rdkit")
+    return live_page(regard.load("toxicity").see("CC(=O)Oc1ccccc1C(=O)O", effects=False), ["aspirin"])
+
+
+# Which have numbers on their chips instead of arcs.
+NUMBERED = ("several lines", "a window")
+
+
 @pytest.mark.parametrize("width", [1280, 720])
-@pytest.mark.parametrize("kind", PAGES)
+@pytest.mark.parametrize("kind", [each for each in PAGES if each not in NUMBERED])
 def test_each_arc_ends_at_its_word_on_paper(live, kind, width):
     page = live(PAGES[kind](), width=width)
     page.emulate_media(media="print")
@@ -61,6 +89,18 @@ def test_each_arc_ends_at_its_word_on_paper(live, kind, width):
     assert len(found["missed"]) >= 3
     assert max(found["missed"]) <= 5
     assert max(found["wider"]) <= 0
+
+
+@pytest.mark.parametrize("width", [1280, 720])
+@pytest.mark.parametrize("kind", NUMBERED)
+def test_each_number_stands_on_its_chip_on_paper(live, kind, width):
+    page = live(PAGES[kind](), width=width)
+    page.emulate_media(media="print")
+    found = page.evaluate(LEAVING, 680)
+    assert len(found["found"]) >= 3
+    assert max(found["found"]) <= 0.5
+    assert found["lines"] == 0
+    assert found["wider"] <= 0
 
 
 def test_printing_leaves_the_page_as_it_was(live):
@@ -95,17 +135,49 @@ def test_what_fails_is_not_waited_for(script):
     assert found == [1, 2]
 
 
+# On a sheet of A4 within its margins: where the parts begin; how high what isn't broken is, as a share of the sheet;
+# what reaches beyond the right edge; and the margins that the page asks for, without which frames at the edge are cut.
+SHEET = """
+() => {
+  const box = (each) => each.getBoundingClientRect(), all = [...document.querySelectorAll(".live, .live *")];
+  const seen = all.filter((each) => each.checkVisibility() && !each.closest(".hidden, .arcs"));
+  const whole = seen.filter((each) => getComputedStyle(each).breakInside === "avoid");
+  return {
+    left: [...document.querySelectorAll(".columns > section")].map((each) => Math.round(box(each).left)),
+    whole: whole.filter((each) => !each.matches(".items, .drawn, .map")).map((each) => box(each).height / innerHeight),
+    kinds: [...new Set(whole.map((each) => each.tagName))],
+    beyond: seen.filter((each) => box(each).right > innerWidth + 0.5).map((each) => each.outerHTML.slice(0, 80)),
+    margins: [...document.styleSheets].flatMap(({ cssRules }) => [...cssRules])
+      .filter((each) => each instanceof CSSPageRule).map(({ style }) => style.margin),
+  };
+}
+"""
+
+
 @pytest.mark.parametrize(("kind", "most"), [("one line", 2), ("several lines", 2), ("two records", 3)])
 def test_sheets_are_filled(live, kind, most):
-    """Parts of the page that stand beside each other in a window do so on paper, and need no sheets of their own."""
+    """Parts of the page stand below each other, need no sheets of their own, and leave little of a sheet empty."""
     page = live(PAGES[kind](), width=1280)
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= most
     page.emulate_media(media="print")
-    page.set_viewport_size({"width": 718, "height": 1046})
-    left = page.evaluate(
-        "[...document.querySelectorAll('.columns > section')].map((each) => each.getBoundingClientRect().left)"
-    )
-    assert len(set(map(round, left))) == (1 if kind == "two records" else 2)
+    page.set_viewport_size({"width": 703, "height": 1031})
+    found = page.evaluate(SHEET)
+    assert len(found["left"]) >= 4
+    assert len(set(found["left"])) == 1
+    assert {"TR", "BUTTON", "P", "CANVAS"} <= set(found["kinds"])
+    assert "SECTION" not in found["kinds"]
+    assert max(found["whole"]) < 0.1
+
+
+@pytest.mark.parametrize("kind", [*PAGES, "many heads", "a molecule"])
+def test_nothing_is_cut_at_the_right_edge_of_a_sheet(live, kind):
+    made = {"many heads": lambda: document(many_heads(3, 24)), "a molecule": molecule}
+    page = live({**PAGES, **made}[kind](), width=1280)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1031})
+    found = page.evaluate(SHEET)
+    assert found["margins"] == ["12mm"]
+    assert found["beyond"] == []
 
 
 ROWS = """() => {

@@ -15,13 +15,14 @@ LONG = tuple(TEXT.split())
 
 SHOWN = """() => {
   const box = (each) => each.getBoundingClientRect();
-  const chips = [...document.querySelectorAll(".chips li")].map(box);
-  const numbers = [...document.querySelectorAll(".arcs text")].map((each) => [each.textContent, box(each)]);
+  const items = [...document.querySelectorAll(".chips li")], chips = items.map(box);
+  const numbers = [...document.querySelectorAll(".arcs text, .chips .share")];
   const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
   return {
     size: parseFloat(getComputedStyle(document.querySelector(".chips .text")).fontSize),
     lines: new Set(chips.map((each) => Math.round(each.top))).size,
-    covered: numbers.filter(([, each]) => chips.some((chip) => over(each, chip))).map(([text]) => text),
+    covered: numbers.filter((each) => items.some((item) => !item.contains(each) && over(box(each), box(item))))
+      .map((each) => each.textContent),
     numbers: numbers.length,
     wide: document.documentElement.scrollWidth - innerWidth,
   };

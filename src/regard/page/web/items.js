@@ -1,6 +1,8 @@
-// The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs.
+// The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs; in many rows
+// its chips have the numbers, and no arcs.
 import { MOST_SHOWN, answerChips, around, canPeek, chipButton, isLong, range, shownText } from "./answers.js";
 import { button, clipped, h, s, titleOf, token } from "./dom.js";
+import { fillsManyRows, numberChips } from "./item_numbers.js";
 import { loopAbove, placeLoopNumber } from "./loops.js";
 import { chipStyle } from "./map_scale.js";
 import { markedKey } from "./marked.js";
@@ -42,7 +44,15 @@ export function itemsView(root, choose, peek, signal) {
   const buttons = h("p", { class: "buttons lines-button" }, lines);
   root.append(box, buttons);
   let drawn = null, fitted = null, width = null;
-  const redraw = () => drawn && (every && drawn.hasRows ? drawAllArcs : drawArcs)(drawn);
+  const redraw = () => {
+    if (!drawn) return;
+    const isNumbered = box.classList.contains("numbered"), all = every && drawn.hasRows;
+    box.classList.toggle("all-lines", all);
+    numberChips(drawn.chips, drawn.view.weights, isNumbered ? joinedTo(drawn) : []);
+    if (all) drawAllArcs(drawn);
+    else if (isNumbered) drawn.arcs.replaceChildren();
+    else drawArcs(drawn);
+  };
   const resize = () => {
     if (drawn && width !== box.clientWidth) fit();
     redraw();
@@ -60,12 +70,14 @@ export function itemsView(root, choose, peek, signal) {
 
   function fit() {
     width = box.clientWidth;
+    box.classList.remove("numbered");
     const size = SIZES.find((each) => {
       box.style.setProperty("--letters", `${each / 16}rem`);
       box.classList.remove("lines");
       return [list, written].every(isOneLine);
     });
     box.classList.toggle("lines", size === undefined);
+    box.classList.toggle("numbered", fillsManyRows(list));
   }
 
   return (view) => {
@@ -141,6 +153,11 @@ function isOneLine({ firstElementChild: first, lastElementChild: last }) {
   return first === null || first.offsetTop + first.offsetHeight > last.offsetTop;
 }
 
+// The items that are drawn as joined to the chosen one: those with the largest weights.
+function joinedTo({ view, chips }) {
+  return view.weights ? heaviest(view.weights, [...chips.keys()].filter((key) => key !== "answer")) : [];
+}
+
 function drawArcs({ box, arcs, view, chips, from }) {
   const { weights } = view, start = chips.get(from);
   arcs.replaceChildren();
@@ -149,7 +166,7 @@ function drawArcs({ box, arcs, view, chips, from }) {
   // A frame that isn't seen yet has no size; it is drawn when it has one.
   if (!area.width) return;
   arcs.setAttribute("viewBox", `0 0 ${area.width} ${area.height}`);
-  const joined = heaviest(weights, [...chips.keys()].filter((key) => key !== "answer")), own = at(start, area);
+  const joined = joinedTo({ view, chips }), own = at(start, area);
   const hasLoop = joined.includes(from), endsOf = (key) => apart(own, at(chips.get(key), area), hasLoop);
   const numbers = [], room = roomOfArcs(box, joined.filter((key) => key !== from).map(endsOf));
   const thick = (key) => 1.5 + 9 * weights[key];

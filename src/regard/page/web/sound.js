@@ -13,9 +13,17 @@ const SPECTROGRAM = 130;
 const RULER = 24;
 const SOUND_COVER = 0.62;
 const SOUND_WIDTH = 1080;
-// Seconds between two marks of the ruler, and the least pixels.
-const MARKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 3600];
+// The least pixels between two marks of the ruler.
 const APART = 64;
+
+/** The marks of a ruler where frames begin, at every frame or at every 2, 5, 10, 20, ... of them: {time, text}. */
+export function marksOf(step, seconds, width) {
+  let frames = 1;
+  for (let i = 1; (frames * step * width) / seconds < APART && frames * step <= seconds; i++) frames = [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3);
+  const apart = frames * step, decimals = clamp(2 - Math.floor(Math.log10(apart)), 0, 9);
+  return Array.from({ length: Math.floor(seconds / apart + 1e-9) + 1 }, (_, i) => i * apart)
+    .map((time) => ({ time, text: `${Number(time.toFixed(decimals))} s` }));
+}
 
 /** The sound; `choose` is called with what changes in the state. */
 export function soundView(root, choose) {
@@ -85,7 +93,7 @@ export function soundView(root, choose) {
     context.globalAlpha = 1;
     drawWaves(context, style, at(input.seconds));
     drawRuler(context, style, seconds, width, deep);
-    const box = (item) => [item * wide, 1, wide, deep - 2];
+    const box = (item) => [item * wide, 1, Math.min(wide, width - item * wide), deep - 2];
     if (markedKey(view) !== null) frameOf(context, style, box(view.key), 1.5);
     if (ownItem(view) !== null) frameOf(context, style, box(ownItem(view)), 3);
     if (hovered !== null) frameOf(context, style, box(hovered), 1.5);
@@ -106,16 +114,16 @@ export function soundView(root, choose) {
   }
 
   function drawRuler(context, style, seconds, width, top) {
-    const step = MARKS.find((each) => (each / seconds) * width >= APART) ?? MARKS[MARKS.length - 1];
     context.fillStyle = context.strokeStyle = style.getPropertyValue("--quiet");
     context.font = "13px system-ui, sans-serif";
     context.textBaseline = "top";
-    for (let i = 0; i * step <= seconds + 1e-9; i++) {
-      const x = ((i * step) / seconds) * width, text = `${Number((i * step).toFixed(2))} s`;
+    context.textAlign = "center";
+    let end = 0;
+    for (const { time, text } of marksOf(input.step, seconds, width)) {
+      const x = (time / seconds) * width, half = context.measureText(text).width / 2, middle = clamp(x, half, width - half);
       context.fillRect(Math.min(x, width - 1), top, 1, 5);
-      const half = context.measureText(text).width / 2;
-      context.textAlign = "center";
-      if (i === 0 || x + half <= width) context.fillText(text, Math.max(half, x), top + 8);
+      if (middle - half >= end) context.fillText(text, middle, top + 8);
+      end = middle + half;
     }
   }
 
@@ -127,8 +135,10 @@ export function soundView(root, choose) {
     return spectrogram;
   }
 
+  // The last frame ends with the sound, in which it begins; one that begins at its end is drawn behind it.
   function secondsOf(view) {
-    return Math.max(input.seconds, view.data.items.length * input.step);
+    const { length } = view.data.items;
+    return (length - 1) * input.step < input.seconds - 1e-9 ? input.seconds : length * input.step;
   }
 
   function itemAt({ offsetX }) {
