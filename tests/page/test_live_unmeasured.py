@@ -50,3 +50,10 @@ def test_the_terminal_says_it_once_too():
     assert told.count(MEASURING) == 1
     assert told.count("What mattered wasn't measured.") == 1
     assert MEASURING not in " ".join(as_text(story(labels())).split())
+
+
+def test_a_command_is_never_broken_between_its_words(live):
+    page = live(document(not_measured()), width=320)
+    boxes = "(all) => all.map((each) => [each.textContent, each.getClientRects().length])"
+    found = page.locator(".compared-part code").evaluate_all(boxes)
+    assert found == [["regard see --effects", 1], ["see(..., effects=True)", 1]]

@@ -43,6 +43,8 @@ MOST_ROWS = 12
 _NOTEWORTHY, _LEAST_ROWS = 0.01, 3
 # Of more items than that equal weights are below 5 %, and a weight is told if it is so many times as large.
 _FEW, _OF_EQUAL = 20, 1.5
+# What measures effects; the page has the same in `compared.js`.
+_COMMAND, _CALL = "regard see --effects", "see(..., effects=True)"
 
 
 def story(
@@ -110,7 +112,7 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
         *warnings_of(record),
         Prose(told.sentence),
         compared_items(record, told, top),
-        Prose(say("hiding" if told.hidden else "noEffects")),
+        Prose(say("hiding") if told.hidden else say("noEffects", command=_COMMAND, call=_CALL)),
         *_method(told),
         *_head_table(told, top, heads, error),
         *_about_noise(record, told),

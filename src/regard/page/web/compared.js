@@ -10,7 +10,7 @@ import { twoLines } from "./sides.js";
 import { equalAmong, equalShare, fullBar } from "./uniform.js";
 import { changeSize, highestOf, isMasked, orZero, scaleOfChanges, weightText } from "./view.js";
 import { headsOf, known, weightAt } from "./weights.js";
-import { nounOf, weightsName, wordsOf } from "./words.js";
+import { messageParts, nounOf, weightsName, wordsOf } from "./words.js";
 
 const MOST_ROWS = 12;
 const LEAST_ROWS = 3;
@@ -24,6 +24,9 @@ const MOST_UNBROKEN = 20;
 const MOST_BESIDE_NOISE = 10;
 // Boxes for more heads than that would be too small to see.
 const MOST_BOXES = 16;
+
+// What measures effects, as Python's `story.py` says it.
+const MEASURES = { command: "regard see --effects", call: "see(..., effects=True)" };
 
 /**
  * The table of the items that were attended to most or mattered most; of two records, whose items `pairs` says which
@@ -83,7 +86,8 @@ export function comparedView(root, choose, pairs = null) {
       ...barKey({ equal: pairs ? 0 : equalShare(view), among: pairs ? 0 : equalAmong(view), high, fulls: measured && alike ? scales.map(({ full }) => full) : [], view: first, heads: boxed ? view.layer.heads : 0, views: both.filter((_, side) => scales[side].zero),
         isNoise: isNoise || both.some((each) => each.removed.flat().some((outcome) => isPale(outcome, each))),
         apart: pairs ? "" : floorsApart(view, words) }, words),
-      h("p", { class: "quiet" }, measured ? words.hiding : words.noEffects));
+      h("p", { class: "quiet" }, measured ? words.hiding : messageParts(state.lang, "noEffects", MEASURES)
+        .map(([text, kind]) => (kind ? h("code", {}, text) : text))));
   };
 }
 
