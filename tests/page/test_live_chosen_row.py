@@ -100,8 +100,9 @@ def test_one_head_has_the_steps_of_the_row_alone(live):
         lambda page: page.click('[data-id="head 0 1"]'),
         lambda page: page.keyboard.press("ArrowDown"),
         lambda page: page.keyboard.press("."),
+        lambda page: page.keyboard.press("["),
     ],
-    ids=["an item", "a head", "the next item", "the next head"],
+    ids=["an item", "a head", "the next item", "the next head", "a layer"],
 )
 def test_another_choice_goes_back_to_the_average(live, press):
     page = live(document(averaged()[0]), "#key=1&row=3&lang=en")
