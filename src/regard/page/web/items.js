@@ -110,9 +110,10 @@ export function itemsView(root, choose, peek, signal) {
       : h("span", { class: "label", title: tagMeaning(data, label, view.state.lang) }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : ` ${probability(score)}`);
     const text = shownText(data.items[i]), title = titleOf(data.items[i], MOST_SHOWN);
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
-    const main = alone ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
-      : chipButton(`item ${i}`, text, note, i === selected, () => choose({ place, key: null }),
-        { "data-place": peeking && place >= 0 ? place : null, title });
+    // Of an answer for the whole what got weight is picked; of what was written, only the written pieces.
+    const main = pair ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
+      : chipButton(`item ${i}`, text, note, view.pooled ? i === view.state.key : i === selected,
+        () => choose(view.pooled ? { key: i } : { place, key: null }), { "data-place": peeking && place >= 0 ? place : null, title });
     const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? weightText(view, i) : null,
       style: i === selected || !weights ? {} : chipStyle(root, view, weights[i]) }, main);
     if (!peeking) {
