@@ -84,6 +84,16 @@ def test_the_numbers_of_a_short_text_are_nearer_to_their_own_words_than_to_other
         assert each["own"] < each["other"]
 
 
+@pytest.mark.parametrize("own", [0.03, 0.32, 0.95])
+@pytest.mark.parametrize(("width", "count", "query"), [(500, 9, 8), (1180, 23, 18)])
+def test_the_number_of_a_loop_in_the_second_row_is_nearer_to_its_own_word(live, own, width, count, query):
+    found = live(document(giving(own, count, query), query=query + 1), width=width).evaluate(NUMBERS)
+    assert found["rows"] == 2
+    (loop,) = (each for each in found["numbers"] if each["key"] == query)
+    assert loop["text"] == percent(own)
+    assert loop["own"] < loop["other"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_numbers_on_chips_can_be_read(live, film, scheme):
     page = live(document(film), width=1280, color_scheme=scheme)

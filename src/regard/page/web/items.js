@@ -1,5 +1,5 @@
-// The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs; in many rows
-// its chips have the numbers, and no arcs.
+// The input itself, large: the chosen item is framed, what it attended to is shaded and joined to it by arcs. In many rows
+// there are no arcs, and the weights stand on the chips.
 import { MOST_SHOWN, answerChips, around, canPeek, chipButton, isLong, range, shownText } from "./answers.js";
 import { button, clipped, h, s, titleOf, token } from "./dom.js";
 import { fillsManyRows, numberChips } from "./item_numbers.js";
@@ -111,8 +111,10 @@ export function itemsView(root, choose, peek, signal) {
       : h("span", { class: "label", title: tagMeaning(data, label, view.state.lang) }, token(clipped(label, MOST_SHOWN)), score === undefined ? "" : ` ${probability(score)}`);
     const text = shownText(data.items[i]), title = titleOf(data.items[i], MOST_SHOWN);
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
-    const main = alone ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
-      : chipButton(`item ${i}`, text, note, i === selected, () => choose({ place, key: null }),
+    // Of an answer for the whole what got weight is picked; of what was written, only the written pieces.
+    const main = pair ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
+      : chipButton(`item ${i}`, text, note, view.pooled ? i === view.state.key : i === selected,
+        () => choose(view.pooled ? { key: i } : { place, key: null }),
         { "data-place": peeking && place >= 0 ? place : null, title });
     const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? weightText(view, i) : null,
       style: i === selected || !weights ? {} : chipStyle(root, view, weights[i]) }, main);

@@ -19,7 +19,9 @@ const APART = 64;
 /** The marks of a ruler where frames begin, at every frame or at every 2, 5, 10, 20, ... of them: {time, text}. */
 export function marksOf(step, seconds, width) {
   let frames = 1;
-  for (let i = 1; (frames * step * width) / seconds < APART && frames * step <= seconds; i++) frames = [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3);
+  for (let i = 1; (frames * step * width) / seconds < APART && frames * step <= seconds; i++) {
+    frames = [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3);
+  }
   const apart = frames * step, decimals = clamp(2 - Math.floor(Math.log10(apart)), 0, 9);
   return Array.from({ length: Math.floor(seconds / apart + 1e-9) + 1 }, (_, i) => i * apart)
     .map((time) => ({ time, text: `${Number(time.toFixed(decimals))} s` }));
@@ -120,7 +122,8 @@ export function soundView(root, choose) {
     context.textAlign = "center";
     let end = 0;
     for (const { time, text } of marksOf(input.step, seconds, width)) {
-      const x = (time / seconds) * width, half = context.measureText(text).width / 2, middle = clamp(x, half, width - half);
+      const x = (time / seconds) * width, half = context.measureText(text).width / 2;
+      const middle = clamp(x, half, width - half);
       context.fillRect(Math.min(x, width - 1), top, 1, 5);
       if (middle - half >= end) context.fillText(text, middle, top + 8);
       end = middle + half;
