@@ -15,6 +15,7 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.views.facts import sentence
 from regard.inspection.views.outcome_text import change_text, rounded, said, without_text
 from regard.inspection.views.story import story
+from regard.page import as_text
 from regard.page.modules import joined
 from regard.page.numbers import (
     brief_change,
@@ -265,3 +266,17 @@ def test_what_is_unchanged_has_no_mark_of_noise(script):
     words = "{ unchanged: 'unchanged', asNoise: ' (noise)' }"
     read = f"x.map((each) => effectText(each, {{ label: 'NOUN', score: 0.8 }}, 'labels', {words}))"
     assert script(joined("numbers.js"), read, given) == [typographic(each) for each in found]
+
+
+@pytest.mark.parametrize("label", ["good", "bad"])
+@pytest.mark.parametrize("other", [0.5, 0.9, math.nan])
+def test_an_effect_that_is_not_a_number_is_told_as_such(live, label, other):
+    """A model that gives NaN without an item has a story, and a page that says the same."""
+    hidden = ((Outcome(label, math.nan, math.nan),), (Outcome("good", other, other - 0.9),))
+    layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.7, 0.3], [0.7, 0.3]]]), "softmax")
+    outcomes = Outcomes("labels", "item", (Place("the whole", None, "good", 0.9),), hidden)
+    record = Record(("a", "b"), layers=(layer,), noun="word", outcomes=outcomes)
+    page = live(document(record))
+    assert page.inner_text(".sentence") == story_of(record).sentence
+    assert "NaN" in page.locator(".compared tbody tr").first.inner_text()
+    assert "NaN" in as_text(story(record))

@@ -1,5 +1,6 @@
 """What reads like the largest: items whose numbers are the same when they are rounded, of which none is the one."""
 
+import math
 from collections.abc import Sequence
 
 from regard.page.messages import say
@@ -36,11 +37,11 @@ def listed(names: Sequence[str], last: str, language: str = "en") -> str:
     return say(last, language).join(filter(None, (say("listed", language).join(first), end)))
 
 
-def printed(probability: float) -> int:
-    """The percentage that is certain when a probability is read: >99% may be 99%, and <1% may be 1%.
+def printed(probability: float) -> float:
+    """The percentage that is certain when a probability is read: >99% may be 99%, and <1% may be 1%; NaN is NaN.
 
     Example:
         >>> [printed(each) for each in (0.9999, 0.988, 0.5, 0.012, 0.0)]
         [99, 99, 50, 1, 1]
     """
-    return min(99, max(1, round(100 * probability)))
+    return probability if math.isnan(probability) else min(99, max(1, round(100 * probability)))
