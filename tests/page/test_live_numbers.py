@@ -271,12 +271,15 @@ def test_what_is_unchanged_has_no_mark_of_noise(script):
 @pytest.mark.parametrize("label", ["good", "bad"])
 @pytest.mark.parametrize("other", [0.5, 0.9, math.nan])
 def test_an_effect_that_is_not_a_number_is_told_as_such(live, label, other):
-    """A model that gives NaN without an item has a story, and a page that says the same."""
+    """A model that gives NaN without an item has a story, and a page that says the same: of the other item, if of any."""
     hidden = ((Outcome(label, math.nan, math.nan),), (Outcome("good", other, other - 0.9),))
     layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.7, 0.3], [0.7, 0.3]]]), "softmax")
     outcomes = Outcomes("labels", "item", (Place("the whole", None, "good", 0.9),), hidden)
     record = Record(("a", "b"), layers=(layer,), noun="word", outcomes=outcomes)
     page = live(document(record))
-    assert page.inner_text(".sentence") == story_of(record).sentence
+    told = story_of(record).sentence
+    assert page.inner_text(".sentence") == told
+    assert "NaN" not in told
+    assert ("falls from 90% to 50%" in told) == (other == 0.5)
     assert "NaN" in page.locator(".compared tbody tr").first.inner_text()
     assert "NaN" in as_text(story(record))

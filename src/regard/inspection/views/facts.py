@@ -121,8 +121,10 @@ class Facts(NamedTuple):
 
     @property
     def others(self) -> list[int]:
-        """The items other than `own` that were hidden, without those whose effect is noise if that isn't so of all."""
-        others = [item for item in range(len(self.hidden)) if item != self.own]
+        """The items other than `own` with a known effect, without those where it is noise if that isn't so of all."""
+        others = [
+            each for each, outcome in enumerate(self.hidden) if each != self.own and math.isfinite(outcome.change)
+        ]
         # What can't be told from noise is no finding while something else can.
         return [item for item in others if self.hidden[item].above_noise is not False] or others
 

@@ -95,7 +95,7 @@ export function equalOver(view) {
  */
 export function changedMost(view, most = MOST_SHOWN) {
   const { hidden, kind, place } = view, own = ownItemOf(view);
-  const every = [...hidden.keys()].filter((each) => each !== own), told = every.filter((each) => !hidden[each].isNoise);
+  const every = [...hidden.keys()].filter((each) => each !== own && Number.isFinite(hidden[each].change)), told = every.filter((each) => !hidden[each].isNoise);
   // What can't be told from noise is no finding while something else can.
   const others = told.length ? told : every, changesMost = (some) => some[largest(some, (each) => changeSize(hidden[each]))];
   if (!others.length) return { none: hidden.length ? "nothingHidden" : "notMeasured" };
