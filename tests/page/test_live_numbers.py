@@ -271,7 +271,7 @@ def test_what_is_unchanged_has_no_mark_of_noise(script):
 @pytest.mark.parametrize("label", ["good", "bad"])
 @pytest.mark.parametrize("other", [0.5, 0.9, math.nan])
 def test_an_effect_that_is_not_a_number_is_told_as_such(live, label, other):
-    """A model that gives NaN without an item has a story, and a page that says the same: of the other item, if of any."""
+    """A model that gives NaN without an item has a story and a page that say the same: of the other item, if of any."""
     hidden = ((Outcome(label, math.nan, math.nan),), (Outcome("good", other, other - 0.9),))
     layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.7, 0.3], [0.7, 0.3]]]), "softmax")
     outcomes = Outcomes("labels", "item", (Place("the whole", None, "good", 0.9),), hidden)

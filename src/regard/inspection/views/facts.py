@@ -33,7 +33,6 @@ __all__ = [
     "LONG_CHANGE",
     "Facts",
     "chosen_place",
-    "effective_note",
     "is_noticed",
     "largest_difference",
     "own_item",
@@ -122,9 +121,7 @@ class Facts(NamedTuple):
     @property
     def others(self) -> list[int]:
         """The items other than `own` with a known effect, without those where it is noise if that isn't so of all."""
-        others = [
-            each for each, outcome in enumerate(self.hidden) if each != self.own and math.isfinite(outcome.change)
-        ]
+        others = [each for each, found in enumerate(self.hidden) if each != self.own and math.isfinite(found.change)]
         # What can't be told from noise is no finding while something else can.
         return [item for item in others if self.hidden[item].above_noise is not False] or others
 
@@ -185,11 +182,6 @@ def story_of(
         where=_where(record, place, layer, head),
     )
     return facts._replace(sentence=sentence(record, facts))
-
-
-def effective_note(record: Record) -> str:
-    """What the weights of state-space layers are, as sentences; "" if the record has none."""
-    return say("effectiveMeans") if any(each.is_effective for each in record.layers) else ""
 
 
 def _masked(layer: LayerRecord, place: Place, head: int | None, attribution: str | None) -> tuple[bool, ...]:

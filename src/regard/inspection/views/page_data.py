@@ -13,10 +13,11 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.drawn_arrays import drawn_values
-from regard.inspection.views.facts import effective_note, largest_difference
+from regard.inspection.views.facts import largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, vectors, weights_table
 from regard.inspection.views.removed_heads import layer_patterns
+from regard.inspection.views.story import effective_note
 from regard.page.arrays import Arrays
 from regard.page.visible import visible
 

@@ -10,7 +10,7 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.attributed import meaning_of
 from regard.inspection.views.change_words import about_noise
-from regard.inspection.views.facts import LONG_CHANGE, Facts, effective_note, story_of
+from regard.inspection.views.facts import LONG_CHANGE, Facts, story_of
 from regard.inspection.views.item_labels import items_around
 from regard.inspection.views.outcome_text import (
     change_text,
@@ -29,6 +29,7 @@ from regard.page.visible import visible
 __all__ = [
     "MOST_ROWS",
     "compared_items",
+    "effective_note",
     "largest_in_turn",
     "stories",
     "story",
@@ -124,6 +125,11 @@ def story_page(record: Record, told: Facts, top: int = MOST_ROWS) -> Page:
 def warnings_of(record: Record) -> list[Prose]:
     """The warnings of a record, each as a paragraph."""
     return [Prose(say("warning", text=visible(each))) for each in record.warnings]
+
+
+def effective_note(record: Record) -> str:
+    """What the weights of state-space layers are, as sentences; "" if the record has none."""
+    return say("effectiveMeans") if any(each.is_effective for each in record.layers) else ""
 
 
 def _items(record: Record, told: Facts) -> Iterator[Block]:
