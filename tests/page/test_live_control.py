@@ -249,7 +249,8 @@ def test_the_keys_can_be_switched_off(live):
 
 def test_a_key_that_is_held_down_changes_the_address_no_more_often_than_browsers_allow(live):
     page = live(document(seen()))
-    page.evaluate("""() => {
+    seconds = page.evaluate("""() => {
+      const start = performance.now();
       window.addresses = [location.hash];
       const push = history.pushState;
       history.pushState = (...given) => {
@@ -257,9 +258,11 @@ def test_a_key_that_is_held_down_changes_the_address_no_more_often_than_browsers
         push.apply(history, given);
       };
       for (let i = 0; i < 203; i++) document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+      return (performance.now() - start) / 1000;
     }""")
-    # Chromium ignores more than 200 changes in 10 seconds, Safari more than 100 in 30.
-    assert len(page.evaluate("window.addresses")) <= 60
+    # Chromium ignores more than 200 changes in 10 seconds, Safari more than 100 in 30. Here 50 may be spent, and 1.5 a
+    # second come back: on a busy machine the same keys take longer.
+    assert len(page.evaluate("window.addresses")) <= 52 + 1.5 * (seconds + 1)
     place = int(page.locator('[aria-pressed="true"].chip').get_attribute("data-id").split()[1]) + 1
     page.wait_for_url(re.compile(f"place={place}&"))
     addresses = page.evaluate("window.addresses")
