@@ -22,7 +22,7 @@ __all__ = ["FOLDER", "MOST_BYTES", "PICTURES", "Picture", "compressed", "launche
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures" / "page"
-MOST_BYTES = 100_000
+MOST_BYTES = 86_000
 MARGIN = 14
 # A shade is orange if it has so much more red than blue. So many of the most frequent oranges are always kept.
 ORANGE, FEW = 90, 4

@@ -63,7 +63,7 @@ def test_equal_weights_are_told_without_a_largest_one():
     record = recorded([1 / 9] * 8 + [1 / 9 + 1e-4], effect=3)
     told = story_of(record, query=1)
     assert told.sentence == (
-        '"the" is X (75%). It attended to all 9 words about equally (11% each), but hiding "fox" changes the answer '
+        '"the" is X (75%). It attended to all 9 words about equally (11% each), and hiding "fox" changes the answer '
         "most: X falls from 75% to 25%."
     )
     assert "它对全部 9 个词的注意大致相等（各 11%）" in sentence(record, told, "zh")
@@ -73,7 +73,7 @@ def test_equal_weights_are_told_without_a_largest_one():
 def test_of_equal_weights_the_largest_is_not_called_it():
     record = recorded([1 / 9] * 8 + [1 / 9 + 1e-4], effect=8)
     assert story_of(record, query=1).attended == 8
-    assert 'equally (11% each), but hiding "dog" changes' in story_of(record, query=1).sentence
+    assert 'equally (11% each), and hiding "dog" changes' in story_of(record, query=1).sentence
 
 
 def test_equal_weights_over_some_items_say_how_many():
@@ -106,11 +106,11 @@ def test_about_equal_weights_that_are_written_otherwise_are_told_from_the_smalle
     weights = [0.32, 0.0, 0.3, 0.2, 0.18, 0.0]
     record = recorded(weights, effect=1)
     told = story_of(record, query=1)
-    assert "It attended to 4 of 6 words, no more unevenly than by chance (18% to 32% each), but hiding" in told.sentence
+    assert "It attended to 4 of 6 words, no more unevenly than by chance (18% to 32% each), and hiding" in told.sentence
     assert "它对 6 个词中的 4 个有注意，其不均匀不超过偶然（各 18% 到 32%）" in sentence(record, told, "zh")
     # Those that spread less are about equal.
     near = story_of(recorded([0.29, 0.0, 0.26, 0.24, 0.21, 0.0], effect=1), query=1)
-    assert "It attended to 4 of 6 words about equally (21% to 29% each), but hiding" in near.sentence
+    assert "It attended to 4 of 6 words about equally (21% to 29% each), and hiding" in near.sentence
     assert script(joined("uniform.js"), "equalEnds(x)", weights) == [0.18, 0.32]
 
 

@@ -77,7 +77,7 @@ def test_the_key_says_what_a_full_bar_is(live):
     """Of a row each bar is as long as its number says beside that of a full one."""
     page = live(document(picture([-0.6, 0.0, 0.3, 0.0, 0.0, 0.0])))
     said = page.locator(".full-bars").inner_text()
-    assert said == "Bars of the full length would be a weight of 33% and a change of 90 points."
+    assert said == "The columns of bars are as wide as a weight of 33% and a change of 90 points."
     assert lengths(page, "weight") == pytest.approx([0.5] * 6, abs=0.01)
     assert lengths(page, "effect") == pytest.approx([0.6 / 0.9, 0.3 / 0.9], abs=0.01)
     # Small changes have short bars, and the key says it.
@@ -94,7 +94,7 @@ def test_the_key_says_a_full_bar_of_every_kind(live, name):
         page.wait_for_function(f"document.documentElement.lang.startsWith('{lang}')")
         said = page.locator(".full-bars").inner_text()
         assert not [each for each in ("undefined", "NaN", "{") if each in said]
-        assert ("length would be a weight" in said) == (lang == "en")
+        assert ("bars are as wide as a weight" in said or "bars is as wide as a weight" in said) == (lang == "en")
 
 
 def test_the_key_says_what_the_marks_mean(live):

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from page.live_records import document
 from page.test_live_drawn import aspirin, picture, record, ring_of
-from regard.inspection import DrawnGraph, DrawnTable, Outcome, Outcomes, Place, live_page
+from regard.inspection import DrawnGraph, DrawnTable, LayerRecord, Outcome, Outcomes, Place, live_page
 
 FEW = [0.0, -0.02, -0.06, -0.03]
 
@@ -132,3 +133,23 @@ def test_what_is_chosen_in_one_record_marks_nothing_in_another_that_has_no_such_
     assert page.locator(".chips .key").count() == 0
     choose(page, 2)
     assert page.locator(".chips .key").all_inner_texts() == ["b"]
+
+
+def test_the_chance_that_the_sentence_speaks_of_is_explained(live):
+    """Of weights that are no more uneven than by chance, and of no others."""
+    layer = LayerRecord.of_weights("layer 1", torch.tensor([[[0.32, 0.3, 0.2, 0.18]] * 4]), "softmax")
+    page = live(document(replace(words(), layers=(layer,))))
+    assert "no more unevenly than by chance (18% to 32% each), and hiding" in page.inner_text(".sentence")
+    meaning = "by chance: as the softmax of random scores with a standard deviation of 0.32 varies"
+    assert page.inner_text(".glossary") == meaning
+    assert live(document(words())).locator(".glossary").is_hidden()
+
+
+def test_nodes_of_equal_weights_keep_their_names_in_a_narrow_window(live):
+    count = 40
+    angles = np.linspace(0, 2 * np.pi, count, endpoint=False)
+    positions = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
+    edges = np.stack([np.arange(count), np.roll(np.arange(count), 1)]).astype(np.int32)
+    page = live(document(record([0.0] * count, DrawnGraph(edges, positions), "node")), width=390)
+    assert page.locator(".nodes text.number").count() == 0
+    assert page.locator(".nodes text.name").count() >= 4

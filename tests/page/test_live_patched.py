@@ -146,3 +146,13 @@ def test_bars_of_effects_begin_at_zero_and_go_both_ways(live, records):
         assert zero == pytest.approx(100 * -min(changes) / span, abs=0.1)
         assert width == pytest.approx(100 * abs(change) / span, abs=0.11)
         assert (left + width if change < 0 else left) == pytest.approx(zero, abs=0.21)
+
+
+def test_what_replaces_everything_is_no_finding(live, records):
+    """One head at one position: with the other run's values the answer is that of the other run."""
+    effect = Effect(RemoveHead(1, 1), -1.0, 0.5)
+    patching = Patching("denoising", -1.0, 2.0, ("a",), ((effect,),), ((effect,),))
+    patched = Patched(patching, "saw", ("1",), "position")
+    page = live(live_page(records[0], ("A", "B"), against=records[1], patched=patched, query=4))
+    assert page.locator(".patched-part").count() == 0
+    assert patched.blocks() == []

@@ -7,7 +7,7 @@ import torch
 
 from page.live_records import document, generated, whole
 from page.test_live_reading import LONG
-from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record
+from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, live_page
 from regard.page.numbers import percent
 
 
@@ -63,3 +63,13 @@ def test_of_a_text_that_was_written_its_pieces_are_picked_and_not_what_was_read(
     page.click('[data-id="written 0"]')
     page.locator('[data-id="written 0"][aria-pressed="true"]').wait_for()
     assert page.locator(".sentence").inner_text() != sentence
+
+
+def test_of_two_texts_no_word_is_framed_before_one_is_picked(live):
+    """The largest weight of A has a partner in B, which nobody chose."""
+    page = live(live_page(film(len(LONG)), ("A", "B"), against=film(len(LONG))))
+    framed = page.locator('.chips:not(.written) [aria-pressed="true"]')
+    assert framed.count() == 0
+    page.locator('[data-id="item 20"]').first.click()
+    page.locator('[data-id="item 20"][aria-pressed="true"]').nth(1).wait_for()
+    assert framed.count() == 2

@@ -3,7 +3,7 @@
 import pytest
 
 import regard
-from page.live_records import document
+from page.live_records import document, seen
 
 # Of each line the items that it runs over, besides its own two, and the items that its ends touch.
 LINES = """
@@ -64,3 +64,13 @@ def test_each_line_of_a_sentence_of_many_rows_crosses_no_word(live):
             assert [each["crossed"] for each in found] == [[]] * len(found)
             across += len(found)
     assert across > len(record.items)
+
+
+def test_all_lines_leave_the_items_without_the_colours_of_one(live):
+    page = live(document(seen()), width=900)
+    colours = "(all) => new Set(all.map((each) => getComputedStyle(each).backgroundColor)).size"
+    chips = page.locator(".items .chips:not(.written) > li")
+    assert chips.evaluate_all(colours) > 1
+    page.get_by_role("button", name="all lines").click()
+    page.locator(".items.all-lines").wait_for()
+    assert chips.evaluate_all(colours) == 1

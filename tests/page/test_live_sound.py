@@ -104,3 +104,9 @@ def test_marks_are_as_many_as_fit(script):
         fewer = 2.5 if f"{frames:.0e}"[0] == "5" else 2
         assert frames < 1.5 or apart / fewer * width / seconds < 64 + 1e-6
     assert several > 50
+
+
+@pytest.mark.parametrize(("scheme", "shade"), [("light", "darker"), ("dark", "lighter")])
+def test_the_shade_of_what_is_loud_is_said(live, scheme, shade):
+    page = live(document(sound()), color_scheme=scheme)
+    assert f"up to 4,000 Hz; {shade} is louder, and blue is weight." in page.inner_text(".drawn")

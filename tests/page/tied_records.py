@@ -114,10 +114,10 @@ TIED = {
     ),
     "nothing attended to": (
         _record([0.0, 0.0, 0.0], _to(0.625, 0.25, 0.625)),
-        f'The answer is good (62%). {_IT} attended to no single word as much as 1%, but hiding "b" changes the '
+        f'The answer is good (62%). {_IT} attended to no single word as much as 1%, and hiding "b" changes the '
         "answer most: good "
         "falls from 62% to 25%.",
-        f"答案 是 good（62%）。{_TA}对任何一个词的注意都不到 1%，但隐藏 “b” 对答案影响最大："
+        f"答案 是 good（62%）。{_TA}对任何一个词的注意都不到 1%，而且隐藏 “b” 对答案影响最大："
         "good（62%） 变成 good（25%）。",
     ),
     "patches": (

@@ -288,7 +288,8 @@ def sentence(record: Record, facts: Facts, language: str = "en") -> str:
         return start + say(little, language, item=item, change=changes[mattered], **values)
     if set(most) & set(attended):
         return start + say("itMattered", language, it=item, change=changes[mattered], everywhere=everywhere)
-    return start + say("otherMattered", language, item=item, change=changes[mattered], everywhere=everywhere)
+    values = {"joint": joint, "change": changes[mattered], "everywhere": everywhere}
+    return start + say("otherMattered", language, item=item, **values)
 
 
 def _item_names(record: Record, language: str) -> list[str]:
@@ -364,7 +365,8 @@ def _attended(record: Record, names: Sequence[str], most: Sequence[int], facts: 
     where = say(facts.where[0], language, **facts.where[1])
     count = facts.uniform
     values = {"where": where, "count": count, "all": len(names), "noun": many}
-    name = "attendedSome" if count < len(names) else "attendedBoth" if count == 2 else "attended"
+    some = "attendedAllowed" if count == facts.allowed else "attendedSome"
+    name = some if count < len(names) else "attendedBoth" if count == 2 else "attended"
     if count:
         some = [weight for weight in facts.weights if weight]
         least, highest = percent(min(some)), percent(max(some))

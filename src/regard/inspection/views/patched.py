@@ -52,6 +52,9 @@ class Patched(NamedTuple):
     def blocks(self) -> list[Block]:
         """The tables, for a terminal and for a browser without scripts."""
         heads, positions = self.patching.head_shares, self.patching.position_shares
+        # What replaces everything gives everything back, which is no finding.
+        if heads.numel() == positions.numel() == 1:
+            return []
         layers = [f"layer {number}" for number in range(1, len(heads) + 1)]
         of_heads = [f"head {number}" for number in range(1, heads.shape[1] + 1)]
         means = say("patchedMeans", name=visible(self.name))

@@ -231,7 +231,7 @@ def largest_in_turn(weights: Sequence[float], effects: Sequence[float], top: int
         return [*rows]
     least = _NOTEWORTHY * (max(effects, default=0.0) if kind == "numbers" else 1.0)
     enough = _NOTEWORTHY if len(rows) <= _FEW else max(_NOTEWORTHY, _OF_EQUAL * sum(weights) / len(rows))
-    columns = [(weights, enough), *([(effects, least)] if effects else [])]
+    columns = [(weights, enough), *([(effects, least)] if any(effects) else [])]
     orders = [sorted(rows, key=lambda row, sizes=sizes: -sizes[row]) for sizes, _ in columns]
     found: set[int] = set()
     for place in rows:

@@ -30,8 +30,8 @@ function fullText(high, fulls, { kind, place }, words) {
   return words.fullBars({ share, size: changeInWords(fulls[0], { kind, place }, words) });
 }
 
-/** The size of a change with what it is measured in: points of a probability, a share of a vector's length. */
-export function changeInWords(change, { kind, place }, words) {
+// The size of a change with what it is measured in: points of a probability, a share of a vector's length.
+function changeInWords(change, { kind, place }, words) {
   const size = kind === "labels" ? inPoints(percent(change), words) : sizeText(change, kind, place.decimals);
   return kind === "vectors" ? words.ofLength({ size }) : size;
 }

@@ -232,7 +232,8 @@ function chosen(weights, hidden, kind) {
   const all = [...weights.keys()];
   if (all.length <= MOST_ROWS) return all;
   const byWeight = [...all].sort((a, b) => orZero(weights[b]) - orZero(weights[a]));
-  const byChange = hidden.length ? [...all].sort((a, b) => sizeOf(hidden, b) - sizeOf(hidden, a)) : byWeight;
+  // Where nothing changes the answer, no order of changes says which rows there are.
+  const byChange = hidden.some((each) => changeSize(each) > 0) ? [...all].sort((a, b) => sizeOf(hidden, b) - sizeOf(hidden, a)) : byWeight;
   const least = kind === "numbers" ? NOTEWORTHY * sizeOf(hidden, byChange[0]) : NOTEWORTHY;
   const sum = weights.reduce((all, each) => all + orZero(each), 0);
   const enough = all.length <= FEW_ITEMS ? NOTEWORTHY : Math.max(NOTEWORTHY, OF_EQUAL * sum / all.length);

@@ -76,7 +76,7 @@ export function sentenceOf(view, most = MOST_SHOWN) {
   const item = listedParts(lang, tied.map((each) => (tops.length === 1 && tops[0] === each && !little ? words.it : nameOf(each))), "effect", "lastOr",
     () => withNoun(lang, "anyTied", data.noun, { count: tied.length }));
   if (little) return [...attended, ...tell(little, { noun: nounOf(data.noun, lang), joint, item, change, everywhere })];
-  return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change, everywhere }) : tell("otherMattered", { item, change, everywhere }))];
+  return [...attended, ...(tied.some((each) => tops.includes(each)) ? tell("itMattered", { it: item, change, everywhere }) : tell("otherMattered", { item, joint, change, everywhere }))];
 }
 
 // Whether the sentence is of weights themselves, of which it says where they are about equal or next to nothing.
@@ -87,6 +87,11 @@ function isRaw({ attributed, layer }) {
 /** Over how many items the weights are about equal, as the sentence says then; 0: it names those with the largest. */
 export function equalOver(view) {
   return view.weights && isRaw(view) ? uniformOver(view.weights, allowedIn(view)) : 0;
+}
+
+/** Whether the sentence says of weights that they are no more uneven than by chance. */
+export function isByChance(view) {
+  return equalOver(view) > 0 && isUneven(view.weights);
 }
 
 /**
@@ -146,7 +151,7 @@ export function isTold(place, { label, score, change }, kind) {
 function equally(view, count) {
   const { weights, data, state: { lang } } = view, where = whereOf(view, wordsOf(lang));
   const [least, most] = equalEnds(weights).map(percent), share = least === most ? least : wordsOf(lang).fromTo({ least, most });
-  const name = count < weights.length ? "attendedSome" : count === 2 ? "attendedBoth" : "attended";
+  const name = count < weights.length ? (allowedIn(view) === count ? "attendedAllowed" : "attendedSome") : count === 2 ? "attendedBoth" : "attended";
   return messageParts(lang, `${name}${isUneven(weights) ? "Unevenly" : "Equally"}`, { where, count, all: weights.length, noun: nounOf(data.noun, lang, true), share });
 }
 

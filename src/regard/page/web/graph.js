@@ -44,7 +44,9 @@ export function graphView(root, choose) {
     const spots = large ? aroundChosen(view, width, height) : laidOut(input.positions, width, height);
     sizeSheet(sheet, width, height);
     const dense = width < NARROW && items.length > 12, radius = dense ? 7 : large || items.length <= 40 ? 12 : items.length <= 100 ? 9 : 6;
-    const most = weighedItems(view).slice(0, dense ? MOST_NARROW : undefined), named = new Set([...most, ...namedItems(view), markedKey(view), ownItem(view), hovered]);
+    const most = weighedItems(view).slice(0, dense ? MOST_NARROW : undefined);
+    // Those of about equal weights are named, too.
+    const named = new Set([...most, ...heaviestItems(view).slice(0, dense ? MOST_NARROW : undefined), ...namedItems(view), markedKey(view), ownItem(view), hovered]);
     const all = large || (width * height) / items.length >= ROOM;
     const written = (i, name, text) => s("text", { x: spots[i].x, y: spots[i].y, class: name, "data-item": i }, text);
     const names = items.map((_, i) => i).filter((i) => spots[i] && (all || named.has(i))).map((i) => written(i, "name", cutName(items[i])));

@@ -1,6 +1,5 @@
 // All heads, small: of one record each with its pattern and the answer without it, of two side by side. One is chosen.
 import { MOST_SHOWN } from "./answers.js";
-import { changeInWords } from "./bar_key.js";
 import { scaleOf, swatch } from "./colours.js";
 import { button, clipped, h } from "./dom.js";
 import { changeOfNumber, changeText, effectText, isShownNoise, isUnchanged, percent, probability } from "./numbers.js";
@@ -121,7 +120,7 @@ function headsOfOne(root, line, choose) {
   root.after(key, patterns, colours);
   let last = null, width = null;
   new ResizeObserver(() => last && width !== root.clientWidth && tellKey()).observe(root);
-  // Of bars that are too short to read, the longest is told in words.
+  // Bars that are too short to read are left out.
   const tellKey = () => {
     const { tiles, view } = last, many = root.classList.contains("many");
     width = root.clientWidth;
@@ -186,13 +185,8 @@ function telling(tiles, { removed, place, kind }, words) {
 function keyOf(view, many, hasBars) {
   const { kind, place, removed, state: { lang } } = view, words = wordsOf(lang);
   const isNoise = removed.flat().some((outcome) => isShownNoise(outcome, place, kind, words));
-  if (many && !hasBars) return keyWithoutBars(view, words);
+  if (many && !hasBars) return [words.keyWithoutBars, lang === "zh" ? "。" : "."];
   return [...keyOfNumbers(view, many), ...(isNoise ? [lang === "zh" ? "" : " ", many ? words.keyOfNoiseBars : words.keyOfNoise] : [])];
-}
-
-function keyWithoutBars(view, words) {
-  const size = changeInWords(Math.max(...view.removed.flat().map(changeSize)), view, words);
-  return [words.keyWithoutBars({ size }), view.state.lang === "zh" ? "。" : "."];
 }
 
 function keyOfNumbers({ kind, place, state: { lang } }, many) {

@@ -113,7 +113,7 @@ export function itemsView(root, choose, peek, signal) {
     const place = alone ? -1 : placeAt(data, i), peeking = !alone && canPeek(data);
     // Of an answer for the whole what got weight is picked; of what was written, only the written pieces.
     const main = pair ? h("span", { class: "chip", title }, h("span", { class: "text" }, token(text)), note)
-      : chipButton(`item ${i}`, text, note, view.pooled ? i === view.state.key : i === selected,
+      : chipButton(`item ${i}`, text, note, view.pooled ? view.isChosen && i === view.key : i === selected,
         () => choose(view.pooled ? { key: i } : { place, key: null }),
         { "data-place": peeking && place >= 0 ? place : null, title });
     const element = h("li", { class: i === selected ? "selected" : "", title: weights && !peeking ? weightText(view, i) : null,

@@ -91,7 +91,7 @@ export function start(all, formOf, signal) {
     const parts = form.sentence(view), uncut = messageText(form.sentence(view, Infinity));
     sentence.title = uncut === messageText(parts) ? "" : uncut;
     sentence.replaceChildren(...parts.map(([text, kind]) => (kind ? h("b", { class: kind }, h("bdi", {}, text)) : text)));
-    const terms = termsOf(form.told(view), (view.both ?? [view]).map(({ place }) => place?.name), words, state.lang);
+    const terms = termsOf(form.told(view), view.both ?? [view], words, state.lang);
     glossary.replaceChildren(...terms.map(([term, meaning], i) => `${i ? " · " : ""}${words.termMeans({ term, meaning })}`));
     glossary.hidden = !terms.length;
     const name = (found, title, note) => {

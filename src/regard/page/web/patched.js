@@ -5,7 +5,8 @@ import { wordsOf } from "./words.js";
 
 /** The part of the page, which is the same whatever is chosen; null without patches. */
 export function patchedPart({ patched }) {
-  if (!patched) return null;
+  // What replaces everything gives everything back, which is no finding.
+  if (!patched || Math.max(patched.heads.flat().length, patched.positions.flat().length) === 1) return null;
   const title = h("h2", {}), text = h("p", { class: "quiet" }), heads = h("div", { class: "wide-table" }), positions = h("div", { class: "wide-table" });
   const section = h("section", { class: "patched-part" }, h("div", { class: "title" }, title), text, heads,
     h("p", { class: "quiet" }), positions);

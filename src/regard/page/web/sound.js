@@ -27,6 +27,10 @@ export function marksOf(step, seconds, width) {
     .map((time) => ({ time, text: `${Number(time.toFixed(decimals))} s` }));
 }
 
+function isDark() {
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
 /** The sound; `choose` is called with what changes in the state. */
 export function soundView(root, choose) {
   const canvas = h("canvas", { tabindex: 0, role: "img", class: "time", "data-id": "sound" });
@@ -65,7 +69,7 @@ export function soundView(root, choose) {
     player.setAttribute("aria-label", words.play);
     canvas.setAttribute("aria-label", words.sound({ seconds: input.seconds.toFixed(2), count: view.data.items.length }));
     drawing.show(view, [
-      input.spectrogram.shape[0] ? words.spectrogram({ bands: input.spectrogram.shape[1], highest: input.rate / 2 }) : "",
+      input.spectrogram.shape[0] ? words.spectrogram({ bands: input.spectrogram.shape[1], highest: input.rate / 2, shade: words[isDark() ? "lighter" : "darker"] }) : "",
       input.wav ? "" : words.silent({ size: (input.bytes / 2 ** 20).toFixed(1) }),
     ]);
   };

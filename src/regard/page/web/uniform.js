@@ -7,6 +7,10 @@ import { allowedKeys } from "./weights.js";
 const EVEN_SPREAD = 0.95;
 // Scores with a normal distribution and this variance give weights of that spread.
 const EVEN_VARIANCE = -2 * Math.log(EVEN_SPREAD);
+
+/** The standard deviation of such scores. */
+export const EVEN_DEVIATION = Math.sqrt(EVEN_VARIANCE);
+
 // Of two items, the larger one has this at most. Two among others that could have weight and have none are named.
 const OF_TWO = 0.55;
 // Of weights that are said to be about equal, the largest is at most so many times the smallest.
