@@ -47,6 +47,17 @@ def test_weights_are_blue_and_effects_orange(pictures):
             assert any(shade[one] - shade[other] > pictures.ORANGE for shade in shades), name
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_paper_is_that_of_the_page(pictures, scheme):
+    """A tint of it would stand out where the picture is embedded."""
+    image = pytest.importorskip("PIL.Image")
+    paper = (255, 255, 255) if scheme == "light" else (0x14, 0x17, 0x1A)
+    of_scheme = [name for name, picture in pictures.PICTURES.items() if picture.scheme == scheme]
+    assert of_scheme
+    for name in of_scheme:
+        assert image.open(pictures.FOLDER / f"{name}.png").convert("RGB").getpixel((2, 2)) == paper, name
+
+
 def test_each_is_embedded_and_told_in_words(pictures):
     embedded = set()
     for document in DOCUMENTS:

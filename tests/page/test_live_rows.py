@@ -67,7 +67,7 @@ def test_each_line_of_a_sentence_of_many_rows_crosses_no_word(live):
 
 
 def test_all_lines_leave_the_items_without_the_colours_of_one(live):
-    page = live(document(seen()), width=900)
+    page = live(document(seen()), width=900, reduced_motion="reduce")
     colours = "(all) => new Set(all.map((each) => getComputedStyle(each).backgroundColor)).size"
     chips = page.locator(".items .chips:not(.written) > li")
     assert chips.evaluate_all(colours) > 1
