@@ -75,7 +75,7 @@ def test_a_drawing_has_the_scale_of_the_map_beside_it(live):
     outcomes = Outcomes("labels", "item", places)
     page = live(document(replace(drawn, layers=(layer,), outcomes=outcomes)))
     legends = [" ".join(page.locator(f"{part} .legend").inner_text().split()) for part in (".drawn", ".map-part")]
-    over = " · drawn over black and white here, over the picture above"
+    over = " · shown over black (above) and over white (below)"
     assert legends[0].startswith(f"weight 0% 90% · the stronger the colour, the larger{over} · the line marks")
     assert legends[0].replace(over, "").split(" · ")[:3] == legends[1].split(" · ")[:3]
     # 30% of 90% hide a third of the picture, by the square root.

@@ -53,4 +53,5 @@ def test_hiding_is_defined_where_something_was_hidden(live, lang):
     assert live(document(labels()), f"#lang={lang}").evaluate(HIDING, say("hiding", lang)) == 1
     page = live(document(not_measured()), f"#lang={lang}")
     assert page.evaluate(HIDING, say("hiding", lang)) == 0
-    assert page.evaluate(HIDING, say("noEffects", lang)) == 1
+    measuring = {"command": "regard see --effects", "call": "see(..., effects=True)"}
+    assert page.evaluate(HIDING, say("noEffects", lang, **measuring)) == 1
