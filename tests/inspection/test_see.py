@@ -1,6 +1,8 @@
 """One input seen whole: what is said, what was attended to, and what mattered, by models that are changed by hand."""
 
+import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -355,6 +357,37 @@ def test_the_sentence_says_whose_weights_they_are(layers, options, item, whole):
     )
     pooled = whole if options else f"In the pooling, after {layers} layer{'s' if layers > 1 else ''} of attention, it"
     assert told.sentence.startswith(f"The answer is good (75%). {pooled} attended ")
+
+
+@pytest.mark.parametrize(
+    ("likelier", "opening"),
+    [
+        (("is", 0.5), '"." was written (25%), though "is" was likelier (50%).'),
+        ((" .", 0.5), '"." was written (25%), though another "." was likelier (50%).'),
+    ],
+)
+def test_a_piece_that_is_not_the_likeliest(likelier, opening):
+    """A search may write it. That the likeliest one stays so doesn't predict the one that was written."""
+    places = (Place(".", 0, ".", 0.25, likelier), Place("man", 1, "man", 0.75))
+    hidden = (
+        (Outcome(".", 0.125, -0.125), Outcome("man", 0.75, 0.0)),
+        (Outcome("a", 0.5, -0.25), Outcome("man", 0.5, -0.25)),
+    )
+    record = record_with(hidden, places=places, form="generated", queries=(".", "man"), labels=())
+    assert Outcomes.from_json(json.loads(json.dumps(record.outcomes.to_json()))) == record.outcomes
+    assert story_of(record, query=1).sentence.startswith(opening)
+    told, other = (as_text(story(record, query=query)) for query in (1, 2))
+    assert re.search(r"25% -> 12%$", told, re.M)
+    assert re.search(r"25% -> <1%  a 50%$", told, re.M)
+    assert re.search(r"75% -> 50%  man$", other, re.M)
+    stays = replace(record, outcomes=replace(record.outcomes, hidden=(hidden[0],) * 2))
+    told, other = (as_text(story(stays, query=query)) for query in (1, 2))
+    assert not re.search(r"mattered: .* without it$", told, re.M)
+    assert re.search(r"mattered: .* without it$", other, re.M)
+    broken = record.outcomes.to_json()
+    broken["places"][0][4] = ["is"]
+    with pytest.raises(ValueError, match="what is likelier at a place must be a list of 2, but is"):
+        Outcomes.from_json(broken)
 
 
 def test_the_sentence_of_other_predictions():

@@ -100,10 +100,11 @@ def whole(kind: str, pooling: bool, questions: int = 1) -> Record:
 
 
 def generated() -> Record:
-    """Other items written than were read."""
+    """Other items written than were read; one although another piece is likelier, one although its twin is."""
     torch.manual_seed(5)
     written = (" Ein", " Mann", " sah", " Mann")
-    places = [Place(text, place, text, 0.5 + 0.1 * place) for place, text in enumerate(written)]
+    likelier = (None, ("Kind", 0.625), ("sah", 0.75), None)
+    places = [Place(text, place, text, 0.5 + 0.1 * place, likelier[place]) for place, text in enumerate(written)]
     found = outcomes("labels", "generated", places, 5, (2, 3))
     return Record(WORDS, layers=layers(5, 4), model="toy", queries=written, noun="word", outcomes=found)
 

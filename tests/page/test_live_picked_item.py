@@ -8,6 +8,7 @@ import torch
 from page.live_records import document, generated, whole
 from page.test_live_reading import LONG
 from regard.inspection import LayerRecord, Outcome, Outcomes, Place, Record, live_page
+from regard.inspection.views.outcome_text import without_text
 from regard.page.numbers import percent
 
 
@@ -63,6 +64,24 @@ def test_of_a_text_that_was_written_its_pieces_are_picked_and_not_what_was_read(
     page.click('[data-id="written 0"]')
     page.locator('[data-id="written 0"][aria-pressed="true"]').wait_for()
     assert page.locator(".sentence").inner_text() != sentence
+
+
+def test_of_a_piece_that_is_not_the_likeliest_the_table_names_only_what_changes(live):
+    """As `without_text` of Python: that another piece stays the likeliest doesn't predict the one that was written."""
+    record = generated()
+    assert record.outcomes is not None
+    page = live(document(record), hash="#record=1&place=2&lang=en")
+    hidden = [row[1] for row in record.outcomes.hidden]
+    expected = [without_text(outcome, "labels", record.outcomes.places[1]) for outcome in hidden]
+    assert page.locator(".compared tbody td.said").all_inner_texts() == expected
+    same = tuple((*row[:1], Outcome(" Mann", 0.5, -0.1), *row[2:]) for row in record.outcomes.hidden)
+    page = live(
+        document(replace(record, outcomes=replace(record.outcomes, hidden=same))), hash="#record=1&place=2&lang=en"
+    )
+    assert page.locator(".compared thead th").all_inner_texts()[-1].startswith("mattered")
+    page.click('[data-id="written 0"]')
+    page.locator('[data-id="written 0"][aria-pressed="true"]').wait_for()
+    assert page.locator(".compared thead th").all_inner_texts()[-1] == "without it"
 
 
 def test_of_two_texts_no_word_is_framed_before_one_is_picked(live):

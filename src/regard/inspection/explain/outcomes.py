@@ -23,12 +23,15 @@ class Place(NamedTuple):
             isn't known.
         label: what is predicted: a label, a number as text, or "" for a vector.
         score: the probability of the label; None for numbers and vectors.
+        likelier: the likeliest piece and its probability, where another one was written: by a search, which looks for
+            the likeliest text, or because it was given; None everywhere else.
     """
 
     name: str
     query: int | None
     label: str
     score: float | None
+    likelier: tuple[str, float] | None = None
 
 
 class Outcome(NamedTuple):
@@ -105,7 +108,7 @@ class Outcomes:
         return {
             "kind": self.kind,
             "form": self.form,
-            "places": [list(place) for place in self.places],
+            "places": [list(place[:4] if place.likelier is None else place) for place in self.places],
             "hidden": _plain(self.hidden),
             "removed": [_plain(layer) for layer in self.removed],
             "chosen": self.chosen,
@@ -166,8 +169,13 @@ def as_list(value: Any, name: str = "", size: int | None = None) -> list[Any]:
 
 
 def _place(saved: Any) -> Place:
-    name, query, label, score = as_list(saved, "a place", 4)
-    return Place(_text(name), None if query is None else _whole(query), _text(label), _score(score))
+    size = 5 if isinstance(saved, list) and len(saved) == 5 else 4
+    name, query, label, score, *rest = as_list(saved, "a place", size)
+    likelier = None
+    if rest:
+        piece, chance = as_list(rest[0], "what is likelier at a place", 2)
+        likelier = (_text(piece), _real(chance))
+    return Place(_text(name), None if query is None else _whole(query), _text(label), _score(score), likelier)
 
 
 def _outcomes(rows: Any, name: str) -> tuple[tuple[Outcome, ...], ...]:

@@ -258,7 +258,10 @@ def _places(case: Case, before: Tensor) -> Iterator[Place]:
     answers = _answers(case, before).tolist() if case.kind == "labels" else [0] * len(before)
     for (name, query), row, answer in zip(case.places, before.tolist(), answers, strict=True):
         if case.kind == "labels":
-            yield Place(name, query, case.classes(answer), row[answer])
+            likeliest = max(range(len(row)), key=row.__getitem__)
+            # Two classes that are equally likely are no sign of a search.
+            likelier = (case.classes(likeliest), row[likeliest]) if row[likeliest] > row[answer] else None
+            yield Place(name, query, case.classes(answer), row[answer], likelier)
         else:
             yield Place(name, query, four_digits(float(row[0])) if case.kind == "numbers" else "", None)
 

@@ -270,6 +270,15 @@ class Record:
         """The layers of the encoder, those of the decoder, and `layers`."""
         return (*self.encoder, *self.decoder, *self.layers)
 
+    def verify(self) -> float | None:
+        """The largest difference between what the layers gave and what the record gives: the worst `SeenLayer.verify`.
+
+        None if that is unknown of every layer.
+        """
+        layers = [*self.every_layer, *([] if self.pooling is None else [self.pooling])]
+        found = [call.verify() for layer in layers for call in layer.calls]
+        return max((gap for gap in found if gap is not None), default=None)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows: the live page in a frame, and the terminal's summary as text."""
         # Here and not above: a record is made without the views, which are made of records.

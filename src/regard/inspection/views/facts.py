@@ -20,7 +20,15 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import LayerRecord, Record
 from regard.inspection.views.allowed_keys import allowed_keys, masked_keys
 from regard.inspection.views.change_words import change_words
-from regard.inspection.views.outcome_text import item_name, or_zero, quoted, rounded, signed_percent, size_text
+from regard.inspection.views.outcome_text import (
+    item_name,
+    likelier_than,
+    or_zero,
+    quoted,
+    rounded,
+    signed_percent,
+    size_text,
+)
 from regard.inspection.views.removed_heads import RemovedHead, removed_heads
 from regard.inspection.views.ties import MOST_NAMED, listed, printed, tied
 from regard.inspection.views.uniform import equal_share, is_uneven, uniform_over
@@ -34,7 +42,6 @@ __all__ = [
     "Facts",
     "chosen_place",
     "is_noticed",
-    "largest_difference",
     "own_item",
     "place_name",
     "sentence",
@@ -173,7 +180,7 @@ def story_of(
         hidden,
         tuple(removed_heads(record, number)),
         agreement,
-        difference=largest_difference(record),
+        difference=record.verify(),
         attribution=None if attribution is None else ATTRIBUTIONS[attribution],
         own=own_item(record, place),
         is_effective=shown.is_effective and attribution in (None, "raw"),
@@ -240,13 +247,6 @@ def place_name(record: Record, place: Place) -> str:
 def is_noticed(change: float, kind: str) -> bool:
     """Whether a change is large enough for a sentence."""
     return change != 0 if kind == "numbers" else not abs(change) < _NOTICED
-
-
-def largest_difference(record: Record) -> float | None:
-    """The largest difference between the layers' outputs and those computed again from the record; None if unknown."""
-    layers = [*record.every_layer, *([] if record.pooling is None else [record.pooling])]
-    found = [call.verify() for layer in layers for call in layer.calls]
-    return max((gap for gap in found if gap is not None), default=None)
 
 
 def sentence(record: Record, facts: Facts, language: str = "en") -> str:
@@ -346,7 +346,7 @@ def _opening(record: Record, place: Place, language: str) -> str:
         case "next":
             return say("comesAfter", language, name=called, label=label, sure=sure)
         case "generated":
-            return say("wasWritten", language, name=called, sure=sure)
+            return say("wasWritten", language, name=called, sure=sure, likelier=likelier_than(place, language))
         case _:
             subject = say("theAnswer", language) if name == "the whole" else called
             # A number for the whole has the name of what it is.

@@ -14,6 +14,7 @@ __all__ = [
     "is_shown_noise",
     "is_unchanged",
     "item_name",
+    "likelier_than",
     "or_zero",
     "quoted",
     "rounded",
@@ -153,9 +154,30 @@ def size_text(change: float, kind: str, error: float | None = None) -> str:
 
 
 def without_text(outcome: Outcome, kind: str, place: Place) -> str:
-    """What is predicted after a change: a label that stays the same without its probability, which the change tells."""
-    told = kind == "labels" and outcome.label == place.label and place.score is not None
-    return visible(outcome.label) if told else said(outcome)
+    """What is predicted after a change: a label that stays the same without its probability, which the change tells.
+
+    It is "" where a piece was written that isn't the likeliest: that it stays so is no prediction of it.
+    """
+    if kind != "labels" or outcome.label != place.label or place.score is None:
+        return said(outcome)
+    return "" if place.likelier else visible(outcome.label)
+
+
+def likelier_than(place: Place, language: str = "en") -> str:
+    """The end of a sentence about a piece of a text: which one was likelier, with its probability; "": none was.
+
+    Example:
+        >>> likelier_than(Place(".", 0, ".", 0.16, ("is", 0.56))), likelier_than(Place("man", 0, "man", 0.9))
+        (', though "is" was likelier (56%)', '')
+    """
+    if place.likelier is None:
+        return ""
+    piece, chance = place.likelier
+    label = quoted(piece, language)
+    # Some vocabularies have a piece twice, with a space in front of it and without.
+    if label == quoted(place.label, language):
+        label = say("another", language, label=label)
+    return say("likelier", language, label=label, sure=say("sure", language, share=probability(chance)))
 
 
 def quoted(text: str, language: str = "en") -> str:

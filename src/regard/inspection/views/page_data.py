@@ -13,7 +13,6 @@ from regard.inspection.record.numbered import numbered
 from regard.inspection.record.record import Record
 from regard.inspection.views.answered import answered
 from regard.inspection.views.drawn_arrays import drawn_values
-from regard.inspection.views.facts import largest_difference
 from regard.inspection.views.kept_weights import First, kept_weights
 from regard.inspection.views.layer_arrays import hidden_pairs, vectors, weights_table
 from regard.inspection.views.removed_heads import layer_patterns
@@ -132,7 +131,7 @@ def _record(
             "patterns": [],
         }
     outcomes["note"] = " ".join(filter(None, (outcomes["note"], effective_note(record))))
-    found = largest_difference(record)
+    found = record.verify()
     return {
         "model": visible(record.model),
         "noun": record.noun,
@@ -165,7 +164,13 @@ def _outcomes(outcomes: Outcomes, chosen: int, layers: int, arrays: Arrays) -> d
         "kind": outcomes.kind,
         "form": outcomes.form,
         "places": [
-            {"name": visible(each.name), "query": each.query, "label": visible(each.label), "score": each.score}
+            {
+                "name": visible(each.name),
+                "query": each.query,
+                "label": visible(each.label),
+                "score": each.score,
+                **({} if each.likelier is None else {"likelier": [visible(each.likelier[0]), each.likelier[1]]}),
+            }
             for each in outcomes.places
         ],
         "chosen": chosen,

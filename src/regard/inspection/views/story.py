@@ -186,7 +186,7 @@ def compared_items(record: Record, told: Facts, top: int = MOST_ROWS) -> Compari
         among=told.allowed if told.allowed < len(told.weights) else 0,
         first=_weights_name(told),
         second=mattered_name(told.place, kind, everywhere=told.where[0] in ("whereHead", "onAverageHead")),
-        third="" if kind == "vectors" or not told.hidden else say("without"),
+        third=say("without") if kind != "vectors" and any(row.note for row in found) else "",
         least=long_change(record.outcomes, kind),
     )
 
@@ -317,7 +317,7 @@ def _head_table(told: Facts, top: int, heads: int, error: float | None) -> Itera
         if each.name in kept
     ]
     columns = ("head", "pattern", mattered_name(told.place, kind), "without it")
-    if kind == "vectors":
+    if not any(without for *_, without in rows):
         rows, columns = [row[:3] for row in rows], columns[:3]
     yield Table(columns, tuple(rows), ("left", "left", "right", "left")[: len(columns)])
     if len(rows) < len(told.removed):

@@ -46,7 +46,7 @@ export function comparedView(root, choose, pairs = null) {
       root.replaceChildren(h("p", {}, missingText(both.find((each) => !each.absent) ?? view)));
       return;
     }
-    const measured = both.some((each) => each.hidden.length), third = measured && both.some(({ kind }) => kind !== "vectors");
+    const measured = both.some((each) => each.hidden.length);
     const kept = chosen(there.map((row) => highestOf(weights(row), 0)),
       measured ? there.map((row) => ({ change: noticedOf(row) })) : [], first.kind);
     const own = pairs ? pairs.indexOf("items", state.record, view.key) : view.key;
@@ -55,6 +55,7 @@ export function comparedView(root, choose, pairs = null) {
     const rows = some.length === there.length - 1 ? there : some;
     const high = Math.max(...both.map((each, side) => fullBar(highestOf(rows.map((row) => weights(row)[side]), 0), equalAmong(each) || (each.weights?.length ?? Infinity))));
     const effects = (side) => rows.map((row) => hidden(row)[side]).filter(Boolean);
+    const third = both.some(({ place, kind }, side) => effects(side).some((outcome) => isSaid(outcome, place, kind)));
     // Changes of other kinds, such as a probability's and a number's, have no scale in common.
     const alike = both.every(({ kind }) => kind === first.kind);
     const scales = both.map((each, side) => scaleOfChanges(alike ? both.flatMap((_, other) => effects(other)) : effects(side), each));
@@ -200,7 +201,14 @@ function isOther({ label }, place, kind) {
   return kind !== "numbers" && label !== place.label;
 }
 
+// Whether what is predicted after a change has a name. That another piece than the one that was written stays the likeliest one is
+// no prediction of it.
+function isSaid(outcome, place, kind) {
+  return kind !== "vectors" && (!place.likelier || isOther(outcome, place, kind));
+}
+
 function saidOf(outcome, place, kind) {
+  if (!isSaid(outcome, place, kind)) return [];
   return [token(clipped(outcome.label, MOST_SHOWN)), outcome.score === null || isToldByChange(outcome, place, kind) ? ""
     : ` ${probability(outcome.score)}`];
 }

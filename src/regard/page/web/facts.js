@@ -165,12 +165,21 @@ function openingOf(view, most) {
   const sure = place.score === null ? "" : wordsOf(lang).sure({ share: probability(place.score) });
   if (kind === "vectors") return messageParts(lang, name === "the whole" ? "outputWhole" : "outputAt", { name: called });
   if (form === "next") return messageParts(lang, "comesAfter", { name: called, label: quoted(place.label), sure });
-  if (form === "generated") return messageParts(lang, "wasWritten", { name: called, sure });
+  if (form === "generated") return messageParts(lang, "wasWritten", { name: called, sure, likelier: likelierThan(place, quoted, lang) });
   // A number for the whole has the name of what it is.
   const subject = name === "the whole" ? wordsOf(lang).theAnswer : kind === "numbers" && place.query === null ? name : called;
   const { error } = view.data.outcomes, label = clipped(place.label, most);
   const told = error === null ? label : [[wordsOf(lang).error({ label, error: sizeText(error, "numbers", place.decimals) }), "answer"]];
   return messageParts(lang, "isLabel", { name: subject, label: told, sure });
+}
+
+// Of a text that a search found: the piece that is likelier than the one that was written, "" where none is.
+function likelierThan(place, quoted, lang) {
+  const { likelier } = place;
+  if (!likelier) return "";
+  const words = wordsOf(lang), [label, own] = [likelier[0], place.label].map(quoted), share = probability(likelier[1]);
+  // Some vocabularies have a piece twice, with a space in front of it and without.
+  return words.likelier({ label: label === own ? words.another({ label }) : label, sure: words.sure({ share }) });
 }
 
 function changeOf(place, outcome, { kind, form, state: { lang } }, most) {
