@@ -71,6 +71,30 @@ def test_another_answer_on_one_side_comes_before_a_larger_difference_of_the_same
     assert 'The effect of hiding "a" differs most' in comparison_of(both, other, query=3).sentence
 
 
+def test_what_changes_the_answer_in_both_is_named_beside_what_does_in_one():
+    one = of_saw(0.8, ("VERB", 0.5, -0.75), ("NOUN", 0.7, -0.1))
+    other = of_saw(0.6, ("VERB", 0.7, -0.55), ("VERB", 0.9, -0.55))
+    told = comparison_of(one, other, query=3).sentence
+    assert told.endswith('in B alone: NOUN (60%) becomes VERB (90%). Hiding "a" does so in both.')
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, '"0"'), (2, '"0" and "1"'), (3, '"0", "1" and "2"'), (4, None)])
+def test_several_that_change_it_in_both_are_named_up_to_three(count, told):
+    words = " ".join(map(str, range(6)))
+    one, other = (
+        record(
+            words,
+            [1 / 6] * 6,
+            [("X", 0.75)] * 6,
+            [[Outcome("Y" if row < count + alone else "X", 0.5, -0.5)] * 6 for row in range(6)],
+        )
+        for alone in (0, 1)
+    )
+    sentence = comparison_of(one, other, query=6).sentence
+    end = f'Hiding "{count}" changes the answer in B alone: X (75%) becomes Y (50%).'
+    assert sentence.endswith(end if told is None else f"{end} Hiding {told} does so in both.")
+
+
 def whole(label, score, kind="labels", weights=(0.5, 0.5)):
     layer = LayerRecord.of_weights("layer 1", torch.tensor([[list(weights)] * 2]))
     outcomes = Outcomes(kind, "item", (Place("the whole", None, label, score),))

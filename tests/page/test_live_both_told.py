@@ -8,8 +8,23 @@ import torch
 
 from page.live_records import LABELS, WORDS, Toy
 from page.test_live_difference import READ, made
-from regard.inspection import Case, LayerRecord, Outcomes, Place, Record, comparison, comparison_of, live_page, see
+from regard.inspection import (
+    Case,
+    LayerRecord,
+    Outcome,
+    Outcomes,
+    Place,
+    Record,
+    comparison,
+    comparison_of,
+    live_page,
+    see,
+)
+from regard.inspection.explain.alignment import align
+from regard.inspection.explain.head_differences import head_differences
+from regard.inspection.views.comparison import difference_sentence
 from regard.page import as_text
+from regard.page.numbers import percent
 
 STEPS = """
 () => [0, 1].map((side) => [...document.querySelectorAll(`.steps-part [data-side="${side}"] .steps > div`)]
@@ -102,6 +117,35 @@ def test_equal_weights_are_told_where_they_are_others(live):
     assert "Equal weights" not in comparison_of(one, record_of(0.75), query=1).sentence
     # Nor where no weight is told.
     assert "Equal weights" not in comparison_of(one, record_of(0.25, 0.75), query=1).sentence
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("count", [0, 1, 3, 4])
+def test_the_sentence_names_what_changes_the_answer_in_both(live, count, lang):
+    """As Python's does, of up to three items, beside the one that changes it on one side."""
+
+    def record(flipped):
+        hidden = [Outcome("VERB" if item < flipped else "DET", 0.5, -0.25) for item in range(6)]
+        places = tuple(Place(word, number, "DET", 0.75) for number, word in enumerate("abcdef"))
+        found = Outcomes("labels", "item", places, tuple((each,) * 6 for each in hidden))
+        return replace(made(tuple("abcdef"), 1), outcomes=found)
+
+    one, other = record(count), record(count + 1)
+    told = comparison_of(one, other, query=6)
+    sentence = difference_sentence(told.records, told.places, told.items, lang, equal=told.equal)
+    assert (("does so in both" in sentence) or ("两者的答案都会改变" in sentence)) == (count in (1, 3))
+    page = live(live_page(one, ("one", "other"), against=other), f"#place=6&lang={lang}")
+    assert page.locator(".sentence").inner_text() == sentence
+
+
+def test_the_key_below_the_heads_of_both_says_what_a_full_bar_is(live):
+    one, other = made(("a", "b", "c"), 1, heads=(2,)), made(("a", "b", "c"), 2, heads=(2,))
+    key = live(live_page(one, ("one", "other"), against=other)).locator(".heads-key").inner_text()
+    share = percent(max(map(max, head_differences(one, other, align(one, other)))))
+    assert key.endswith(f"in B than in A, also as a bar, which is full at {share}.")
+    # Where nothing differs there are no bars.
+    key = live(live_page(one, ("one", "other"), against=one)).locator(".heads-key").inner_text()
+    assert key.endswith("on other items in B than in A.")
 
 
 def test_the_scale_of_differences_reaches_what_is_written(live):

@@ -18,6 +18,7 @@ from regard.inspection.views.change_words import change_words
 from regard.inspection.views.facts import LITTLE_CHANGE, Facts, is_noticed, own_item, place_name, story_of
 from regard.inspection.views.outcome_text import change_text, quoted, rounded
 from regard.inspection.views.removed_heads import layer_patterns
+from regard.inspection.views.ties import MOST_NAMED, listed
 from regard.page.messages import say
 from regard.page.numbers import counted, percent, plural, probability
 from regard.page.visible import visible
@@ -323,11 +324,15 @@ def _effects_sentence(
     changes = [[outcome.change for outcome in item.hidden if outcome is not None] for item in items]
     gaps = [(abs(b - a), item) for (a, b), item in zip(changes, items, strict=True) if math.isfinite(b - a)]
     # Another answer in one of the two says more than points of the same one.
-    flips = [(gap, item, *flip) for gap, item in gaps for flip in _changed_alone(item, places, kind)]
-    if flips:
-        _, item, side, outcome = max(flips, key=lambda each: each[0])
+    changed = [(gap, item, _changed(item, places, kind)) for gap, item in gaps]
+    alone = [(gap, item, *sides[0]) for gap, item, sides in changed if len(sides) == 1]
+    if alone:
+        _, item, side, outcome = max(alone, key=lambda each: each[0])
         change = change_words(places[side], outcome, kind, outcomes[side].form != "item", language)
-        return say("effectFlips", language, item=_quoted_names(item, language), side="AB"[side], change=change)
+        told = say("effectFlips", language, item=_quoted_names(item, language), side="AB"[side], change=change)
+        names = [_quoted_names(item, language) for _, item, sides in changed if len(sides) == 2]
+        some = 1 <= len(names) <= MOST_NAMED
+        return told + (say("flipsBoth", language, items=listed(names, "lastAnd", language)) if some else "")
     gap, item = max(gaps, key=lambda each: each[0], default=(0.0, None))
     if item is None or gap == 0 or not is_noticed(gap, kind):
         return ""
@@ -342,14 +347,13 @@ def _effects_sentence(
     return say(message, language, item=_quoted_names(item, language), one=one, other=other)
 
 
-def _changed_alone(item: ItemDifference, places: tuple[Place, Place], kind: str) -> list[tuple[int, Outcome]]:
-    """The side of which hiding an item changes the label, and to what, if the label of the other one stays."""
-    changed = [
+def _changed(item: ItemDifference, places: tuple[Place, Place], kind: str) -> list[tuple[int, Outcome]]:
+    """The sides of which hiding an item changes the label, and to what."""
+    return [
         (side, outcome)
         for side, (outcome, place) in enumerate(zip(item.hidden, places, strict=True))
         if kind == "labels" and outcome is not None and outcome.label != place.label and outcome.change != 0
     ]
-    return changed if len(changed) == 1 else []
 
 
 def _quoted_names(item: ItemDifference, language: str) -> str:

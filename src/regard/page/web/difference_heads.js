@@ -34,7 +34,8 @@ export function headsOfBoth({ against: { heads: gaps }, ofOneModel }) {
             from.length ? h("span", { class: "pattern" }, words.removedFrom({ sides: from.join(words.and) })) : null)];
       },
       show(tiles, { state: { lang } }) {
-        key.textContent = tiles.some(({ gap }) => gap !== null) ? `${wordsOf(lang).keyOfGaps}${lang === "zh" ? "。" : "."}` : "";
+        const words = wordsOf(lang), bars = tiles.some(({ gap }) => gap > 0) ? words.barsOfGaps({ share: percent(largest) }) : "";
+        key.textContent = tiles.some(({ gap }) => gap !== null) ? `${words.keyOfGaps}${bars}${lang === "zh" ? "。" : "."}` : "";
         for (const { button, gap } of tiles) button.style.setProperty("--gap-share", gap === null ? 0 : (gap / largest).toFixed(3));
       },
       told(tile, { both, state }) {

@@ -2,7 +2,7 @@
 import { MOST_SHOWN } from "./answers.js";
 import { clipped } from "./dom.js";
 import { effectText, percent, probability, signedPercent, sizeText } from "./numbers.js";
-import { listedParts, patchName, printed, withNoun } from "./ties.js";
+import { MOST_NAMED_TIED, listedParts, patchName, printed, withNoun } from "./ties.js";
 import { allowedIn, equalEnds, equalShare, isUneven, uniformOver } from "./uniform.js";
 import { LITTLE_CHANGE, changeSize, isRemoved, largest } from "./view.js";
 import { messageParts, messageText, nounOf, wordsOf } from "./words.js";
@@ -214,10 +214,12 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
   if (kind !== otherKind || both.some(({ hidden }) => !hidden.length)) return told;
   const changesOf = (pair) => (pair[0] === own ? null : both.map(({ hidden }, side) => hidden[pair[side]].change));
   // Another answer in one of the two says more than points of the same one.
-  const flipped = widest(pairs, (pair) => (changedAlone(both, pair) < 0 ? null : changesOf(pair)));
+  const flipped = widest(pairs, (pair) => (changedSides(both, pair).length === 1 ? changesOf(pair) : null));
   if (flipped) {
-    const side = changedAlone(both, flipped.pair), view = both[side];
-    return [...told, ...tell("effectFlips", { item: named(flipped.pair), side: "AB"[side], change: changeOf(view.place, view.hidden[flipped.pair[side]], view, most) })];
+    const [side] = changedSides(both, flipped.pair), view = both[side];
+    const names = pairs.pairs.items.filter((pair) => !pair.includes(null) && changesOf(pair)?.every(Number.isFinite) && changedSides(both, pair).length === 2).map(named);
+    return [...told, ...tell("effectFlips", { item: named(flipped.pair), side: "AB"[side], change: changeOf(view.place, view.hidden[flipped.pair[side]], view, most) }),
+      ...(names.length && names.length <= MOST_NAMED_TIED ? tell("flipsBoth", { items: listedParts(lang, names, "effect", "lastAnd") }) : [])];
   }
   const mattered = widest(pairs, changesOf);
   if (mattered && mattered.gap > 0 && isNoticed(mattered.gap, kind)) {
@@ -228,10 +230,10 @@ export function differenceSentence({ both, state: { lang } }, pairs, most = MOST
   return told;
 }
 
-// The side of which hiding an item changes the label, if it doesn't change that of the other; -1: there is none.
-function changedAlone(both, pair) {
-  const changed = both.map(({ hidden, place, kind }, side) => kind === "labels" && hidden[pair[side]].label !== place.label && hidden[pair[side]].change !== 0);
-  return changed[0] === changed[1] ? -1 : changed.indexOf(true);
+// The sides of which hiding an item changes the label.
+function changedSides(both, pair) {
+  const isChanged = ({ hidden, place, kind }, side) => kind === "labels" && hidden[pair[side]].label !== place.label && hidden[pair[side]].change !== 0;
+  return [0, 1].filter((side) => isChanged(both[side], side));
 }
 
 // The pair of which both values are known and differ most.
