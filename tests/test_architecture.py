@@ -140,6 +140,7 @@ def test_private_parts_of_pytorch_are_used_in_one_file():
     assert PRIVATE.search((SOURCE / "attention/pytorch_internals.py").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_validation_raises_and_nothing_prints():
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -178,6 +179,7 @@ def test_importing_regard_is_light():
     assert ran.stdout.strip() == ""
 
 
+@pytest.mark.slow
 def test_training_needs_nothing_of_inspection():
     """`regard train` doesn't wait for what shows attention, whatever the task and the kind of source."""
     code = (
@@ -190,6 +192,7 @@ def test_training_needs_nothing_of_inspection():
     assert ran.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_see_imports_nothing_of_what_it_does_not_show():
     """A tagger's sentence waits neither for figures nor for graphs, sound, data sets, translators, other libraries."""
     code = (

@@ -107,6 +107,7 @@ def collected(folder, *options):
     return {line.partition("::")[2] for line in found.stdout.splitlines() if "::" in line}
 
 
+@pytest.mark.slow
 def test_the_sample_and_the_rest_are_all(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow: long\n", encoding="utf-8")
     for name, text in SUITE.items():

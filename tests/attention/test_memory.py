@@ -168,6 +168,7 @@ def planned(length: int) -> None:
         print(took, plan(*three, **parts, mask=mask).memory / 2**20, case)
 
 
+@pytest.mark.slow
 def test_the_peak_is_what_the_plan_says(said):
     """Up to a few MiB that depend on nothing; Python's own, and what libraries keep for themselves."""
     found = said["of a forward pass"]

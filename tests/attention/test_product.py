@@ -76,6 +76,7 @@ def test_a_scale_that_is_not_above_zero(scale, mask):
 
 
 @pytest.mark.usefixtures("only_on_a_cpu")
+@pytest.mark.slow
 def test_every_engine_has_something_to_do():
     """A comparison that always ends in a refusal compares nothing."""
     done = Counter(

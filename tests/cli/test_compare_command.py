@@ -178,6 +178,7 @@ def test_a_column_that_is_not_there(regard):
     assert "train.csv, line 1: it has no column 'review' for text" in found.err
 
 
+@pytest.mark.slow
 def test_a_candidate_that_diverges_loses(regard, tmp_path):
     grid = ("--vary", "learning_rate=1e+30", "--out", "new")
     found = regard("compare", "data", *grid, *SMALL[:-1], "lines", "--plain")
@@ -200,6 +201,7 @@ def test_a_candidate_that_diverges_loses(regard, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_json_and_a_figure(regard, tmp_path):
     words = ("--format", "json", "--figure", "new.svg")
     found = regard("compare", "data", "--vary", "network=connected", *SMALL, "--out", "new", *words)

@@ -42,6 +42,7 @@ def command(place, name, *more):
     return main(["export", str(place / "model"), "--onnx", str(place / name), *more])
 
 
+@pytest.mark.slow
 def test_text(place, capsys):
     assert command(place, "one.onnx", "--width", "200") == 0
     said = capsys.readouterr().out

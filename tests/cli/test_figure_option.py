@@ -58,6 +58,7 @@ def test_of_a_saved_record(regard, model, tmp_path):
     assert "without it" in words_of(tmp_path / "saw.svg")
 
 
+@pytest.mark.slow
 def test_tag_classify_translate_and_say(regard, model, tmp_path):
     assert regard("tag", SENTENCE, "--model", model, "--figure", "a.svg", "--head", 2).code == 0
     assert "Layer 2 of 2, head 2 of 4" in words_of(tmp_path / "a.svg")

@@ -54,6 +54,7 @@ def test_show_runs_nothing(regard_, tmp_path):
     assert "Every run" not in regard_("lab", "coins", "--show", "--out", "lab").out
 
 
+@pytest.mark.slow
 def test_json(regard_):
     regard_(*RUN)
     found = json.loads(regard_("lab", "coins", "--show", "--out", "lab", "--format", "json").out)
@@ -82,6 +83,7 @@ def test_narrow_and_plain(regard_, monkeypatch, more):
         assert max(map(len, found.out.splitlines())) <= 40
 
 
+@pytest.mark.slow
 def test_the_first_chart_is_a_figure(regard_, tmp_path):
     run, show = (*RUN[:1], "lines", *RUN[2:]), ("lab", "lines", "--show", "--out", "lab")
     for command, ending, begin in ((run, "svg", b"<?xml"), (show, "png", b"\x89PNG"), (show, "pdf", b"%PDF-")):

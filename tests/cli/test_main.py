@@ -460,6 +460,7 @@ def test_warnings_of_one_kind_are_told_three_times_and_counted(tmp_path, capsys)
     assert err.endswith("regard: and 2 more warnings of this kind.\n")
 
 
+@pytest.mark.slow
 def test_what_the_first_import_of_torch_makes_is_not_collected_and_later_garbage_is():
     code = (
         "import gc, sys; from regard.cli.main import main; main(['tag', '--top', '0', 'I saw'])\n"
@@ -470,6 +471,7 @@ def test_what_the_first_import_of_torch_makes_is_not_collected_and_later_garbage
     assert [line for line in ran.stdout.splitlines() if "True" in line or "False" in line] == ["True True", "True"]
 
 
+@pytest.mark.slow
 def test_training_does_not_collect_what_the_import_of_torch_makes_either(tmp_path):
     """Broken data end it early: what was imported stays out of collections for as long as the process lives."""
     for split in ("train", "dev"):

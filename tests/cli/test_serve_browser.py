@@ -131,6 +131,7 @@ def test_hostile_texts_are_texts_and_errors_leave_the_view(opened, port):
     assert [each for each in page.said if "status of 400" not in each] == []
 
 
+@pytest.mark.slow
 def test_a_server_that_has_ended_is_told(opened):
     with running() as (process, port):
         page = opened(port)
@@ -141,6 +142,7 @@ def test_a_server_that_has_ended_is_told(opened):
         until(page, "[role=alert]", "Is regard serve still running?")
 
 
+@pytest.mark.slow
 def test_a_file_is_chosen_or_dropped(opened):
     images = pytest.importorskip("PIL.Image")
     held, image = io.BytesIO(), images.new("L", (28, 28))

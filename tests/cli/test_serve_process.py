@@ -37,6 +37,7 @@ def ends_at_once(process, port, ending):
         asked(port, SENTENCE)
 
 
+@pytest.mark.slow
 def test_it_ends_at_once_and_without_an_error():
     with running() as (process, port):
         assert asked(port, SENTENCE)[0] == 200

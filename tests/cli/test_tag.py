@@ -431,6 +431,7 @@ def test_a_slow_pipe_is_answered_line_by_line(model, top, monkeypatch):
         asking.result()
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_waiting_is_one_word_and_130(model):
     words = ["tag", "-", "--model", model, "--top", "0", "--format", "json"]
     with subprocess.Popen(

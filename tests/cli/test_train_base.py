@@ -27,6 +27,7 @@ def table(tmp_path, monkeypatch):
     return "films.csv"
 
 
+@pytest.mark.slow
 def test_a_base_is_tuned_predicts_and_is_seen(base, table, capsys):
     command = ["train", "classifier", "--data", table, "--out", "mine", "--tune", "layers", "--progress", "none"]
     assert main([*command, "--base", str(base)]) == 0

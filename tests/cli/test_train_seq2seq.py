@@ -42,6 +42,7 @@ def start(folder, *more):
     return [str(word) for word in (*words, *more)]
 
 
+@pytest.mark.slow
 def test_training_saves_a_judged_model(trained):
     model = load(trained / "out")
     assert [written.text for written in model.write([source for source, _ in ROWS])] == [text for _, text in ROWS]

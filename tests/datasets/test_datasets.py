@@ -145,6 +145,7 @@ def test_the_catalog_is_complete(name):
 
 
 @pytest.mark.usefixtures("real_data")
+@pytest.mark.slow
 def test_english_is_what_its_authors_published():
     train = held("ud-english-ewt", "train")
     assert (len(train), sum(len(each.words) for each in train)) == (12_544, 204_577)
@@ -160,6 +161,7 @@ def test_english_is_what_its_authors_published():
 
 
 @pytest.mark.usefixtures("real_data")
+@pytest.mark.slow
 def test_chinese_halves_agree_once_folded():
     report = check("ud-chinese-gsd")
     assert [(each.sentences, each.words) for each in report.splits] == [(3997, 98_608), (500, 12_663), (500, 12_012)]

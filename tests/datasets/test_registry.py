@@ -81,6 +81,7 @@ def test_reviews_are_kept_whole():
 
 
 @pytest.mark.usefixtures("real_data")
+@pytest.mark.slow
 def test_phrases_are_added_to_train_alone():
     sentences, phrases, degrees = (
         held("sst2", "train"),
@@ -177,6 +178,7 @@ def test_vowels_are_twelve_columns_of_frames():
 
 
 @pytest.mark.usefixtures("real_data")
+@pytest.mark.slow
 def test_pictures_are_what_they_were(real_data: Path):
     test = read("mnist", "test")
     assert (len(test), test[0].source.shape, test[0].source.dtype) == (10_000, (28, 28), torch.uint8)
@@ -223,6 +225,7 @@ def test_the_karate_club_knows_who_is_who():
 
 
 @pytest.mark.usefixtures("real_data")
+@pytest.mark.slow
 def test_molecules_are_split_by_scaffold():
     molecules = {split: held("esol", split) for split in SPLITS}
     assert sum(map(len, molecules.values())) == 1128

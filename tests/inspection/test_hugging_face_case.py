@@ -73,7 +73,7 @@ def test_a_masked_token_is_predicted(folder):
     record = see(pretrained_case(folder("masked"), "I saw a [MASK] ."))
     (place,) = record.outcomes.places
     share, best = direct(folder, "masked", "I saw a [MASK] .")[0, 4].softmax(-1).max(-1)
-    assert place == ("[MASK]", 4, WORDS[best], pytest.approx(float(share), abs=1e-5))
+    assert place == ("[MASK]", 4, WORDS[best], pytest.approx(float(share), abs=1e-5), None)
     assert record.items == ("[CLS]", "I", "saw", "a", "[MASK]", ".", "[SEP]")
     assert len(record.layers) == 2
     assert (len(record.outcomes.hidden), len(record.outcomes.removed)) == (7, 2)
@@ -91,7 +91,7 @@ def test_the_whole_is_labelled_from_the_item_that_the_model_reads(folder):
     record = see(pretrained_case(folder("whole"), "I saw a saw ."))
     (place,) = record.outcomes.places
     share, best = direct(folder, "whole", "I saw a saw .")[0].softmax(-1).max(-1)
-    assert place == ("the whole", 0, ("bad", "good")[best], pytest.approx(float(share), abs=1e-5))
+    assert place == ("the whole", 0, ("bad", "good")[best], pytest.approx(float(share), abs=1e-5), None)
     assert story_of(record).weights == pytest.approx(record.layers[1].weights().mean(0)[0].tolist())
     record = see(pretrained_case(folder("last"), "I saw a saw ."))
     assert record.outcomes.places[0].query == 6

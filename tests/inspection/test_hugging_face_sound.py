@@ -167,7 +167,7 @@ def test_the_answer_is_the_models_own(folder, file, name):
         best = model(**inputs_of(name)).logits[0].softmax(-1).max(-1)
     record = see(pretrained_case(folder(name), str(file)), effects=False)
     (place,) = record.outcomes.places
-    assert place == ("the whole", None, ("no", "yes")[best.indices], pytest.approx(float(best.values), abs=1e-5))
+    assert place == ("the whole", None, ("no", "yes")[best.indices], pytest.approx(float(best.values), abs=1e-5), None)
     assert len(record.layers) == 2
     assert max(record.seen.verify().values()) < 1e-5
 
@@ -202,6 +202,21 @@ def followed(case, after):
         float(row[own] if row.argmax() == first.argmax() else row.max())
         for row, first, own in zip(after, before, written, strict=True)
     ]
+
+
+def test_of_tokens_that_were_set_the_likeliest_are_named(folder, file):
+    case = pretrained_case(folder("writes"), str(file))
+    with torch.no_grad():
+        rows = case.predict(case.run(case.inputs))[0]
+    found = [place.likelier for place in see(case, effects=True).outcomes.places]
+    best = rows.max(-1)
+    for likelier, own, chance, number in zip(found, case.answers, best.values.tolist(), best.indices, strict=True):
+        if own == number:
+            assert likelier is None
+        else:
+            assert likelier == (case.classes(int(number)), pytest.approx(chance, abs=1e-5))
+    assert None in found
+    assert any(found)
 
 
 @pytest.mark.parametrize("name", CASES)

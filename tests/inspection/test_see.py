@@ -176,6 +176,7 @@ def test_items_are_hidden_where_the_weights_are_known():
     assert len(alone.outcomes.removed) == 1
 
 
+@pytest.mark.slow
 def test_effects_of_long_inputs_are_measured_if_asked_for(toy):
     count = MOST_CHANGES - 3
     long = torch.randn(1, count, 8)

@@ -575,6 +575,7 @@ print(len(seen), seen.verify()[""] < 1e-5)
     return ran.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_compiler_is_not_loaded_where_nothing_is_compiled(said_anew):
     assert said_anew[0] == "False"
 

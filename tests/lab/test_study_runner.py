@@ -47,6 +47,7 @@ def side_by_side(tmp_path_factory):
     return study, run_study(study, path, processes=2, progress="none")
 
 
+@pytest.mark.slow
 def test_runs_in_several_processes_are_those_of_one(side_by_side):
     study, runs = side_by_side
     assert values(runs) == EXPECTED
@@ -115,6 +116,7 @@ def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.slow
 def test_a_run_that_diverged_is_named_and_those_beside_it_are_kept(tmp_path, processes):
     path = tmp_path / "diverging.jsonl"
     with pytest.raises(DivergedError) as caught:

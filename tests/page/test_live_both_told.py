@@ -62,6 +62,7 @@ def seen_pair(seeds):
     return found
 
 
+@pytest.mark.slow
 def test_the_steps_of_an_average_are_those_of_one_head_in_both(live):
     """Whatever the pair: the head is the one of which the two weights have the largest sum, and the page says so."""
     one, other = seen_pair((1, 2))

@@ -247,6 +247,7 @@ def test_the_keys_can_be_switched_off(live):
     assert "head=1" in hash_of(page)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_held_down_changes_the_address_no_more_often_than_browsers_allow(live):
     page = live(document(seen()))
     seconds = page.evaluate("""() => {

@@ -49,6 +49,7 @@ def test_each_line_of_a_translation_ends_at_its_word_and_crosses_no_other(live, 
     assert lines > len(record.queries)
 
 
+@pytest.mark.slow
 def test_each_line_of_a_sentence_of_many_rows_crosses_no_word(live):
     text = "the quick brown fox jumps over the lazy dog and runs through the green garden to an old house"
     record = regard.load("english-pos").see(text, effects=False)

@@ -80,6 +80,7 @@ def test_it_does_on_its_data_what_its_card_says(name, real_data):
 
 # A few of dev are unlike the rest.
 @pytest.mark.filterwarnings("ignore::regard.errors.OutOfDistribution")
+@pytest.mark.slow
 def test_a_translator_seldom_repeats_a_trigram(real_data):
     """Of a twelfth of dev: by its own settings of search less than 2 %, a fifth of what it repeats without blocking.
 

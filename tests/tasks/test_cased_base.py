@@ -122,6 +122,7 @@ def tagged(count, letters="abdefgiklmnorstuvwy", seed=0):
 
 
 @pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.slow
 def test_what_capitals_say_holds_for_words_never_seen_with_one(base, learns):
     # No word of the test begins with a letter of those of training.
     train, test = tagged(100, "abdefgiklmn"), tagged(40, "orstuvwy", seed=1)

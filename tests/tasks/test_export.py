@@ -121,6 +121,7 @@ def at_once(monkeypatch, exported):
     monkeypatch.setattr(exporting, "onnx_program", lambda *given, **more: content)
 
 
+@pytest.mark.slow
 def test_file_gives_what_the_model_gives(model, exported):
     content = exported.files[0].read_bytes()
     assert largest_gap(model, content, SENTENCES, [1, 2, 3]) < 1e-5

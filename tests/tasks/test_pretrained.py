@@ -391,6 +391,7 @@ def test_the_card_names_the_base(base, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("task", ["classifier", "tagger"])
+@pytest.mark.slow
 def test_an_exported_base_says_what_it_said(base, kind, task, tmp_path, monkeypatch):
     onnxruntime = pytest.importorskip("onnxruntime", reason="comes with the extra onnx")
     pytest.importorskip("onnxscript", reason="comes with the extra onnx")

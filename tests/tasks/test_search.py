@@ -105,6 +105,7 @@ def seeing(monkeypatch):
 
 
 class TestTraining:
+    @pytest.mark.slow
     def test_the_network_that_sees_more_is_chosen_and_stands_in_the_card(self, seeing, tmp_path):
         trained = Experiment(BLIND, Splits(seeing, seeing[:8]), tmp_path / "run").run(
             search=True, baseline=False, progress="none"

@@ -330,6 +330,7 @@ def test_the_mean_is_that_of_model2vec(tmp_path):
 
 @pytest.mark.parametrize("task", ["classifier", "tagger"])
 @pytest.mark.parametrize("head", ["fitted", "trained"])
+@pytest.mark.slow
 def test_a_model_with_static_vectors_is_exported(tmp_path, task, head):
     onnxruntime = pytest.importorskip("onnxruntime", reason="comes with the extra onnx")
     pytest.importorskip("onnxscript", reason="comes with the extra onnx")

@@ -118,6 +118,7 @@ def test_confidence_is_compared_with_dev(kept):
 STRANGERS = [(["zzz", "yyy", "xxx", "www"], ["NOUN"] * 4) for _ in range(20)]
 
 
+@pytest.mark.slow
 def test_evaluate_tells_it_and_the_card_keeps_what_it_takes(tmp_path):
     sentences = generated(80)
     trained = Experiment(tiny(epochs=2), Splits(sentences, sentences[:40], STRANGERS), tmp_path / "out").run(

@@ -159,6 +159,7 @@ def test_a_full_disk_is_no_error(tmp_path, monkeypatch):
     assert not kept(tmp_path)
 
 
+@pytest.mark.slow
 def test_without_openmp_python_threads_do_it():
     code = """
 import ctypes, llvmlite.binding, numpy, threading, torch
