@@ -9,6 +9,7 @@ by the library model2vec. A size is "all", a number of examples, or a number of 
 The ways:
 
     base        `regard train --base BASE`, the default recipe
+    degrees     the same with the five degrees of the treebank beside the label, as an auxiliary target
     static      `regard train --vectors`, likewise, with the static vectors of BASE
     tf-idf      words and pairs of words by tf-idf, with logistic regression (scikit-learn); for a tagger the most
                 frequent label of a word
@@ -109,10 +110,17 @@ class Base(Way):
         if dev is None:
             own = set(random.Random(seed + 1).sample(range(len(train)), max(1, len(train) // 10)))
             train, dev = ([each for at, each in enumerate(train) if (at in own) is kept] for kept in (False, True))
-        splits = Splits(train, dev)
+        splits = self.splits(train, dev)
         recipe = default_recipe(splits.train, task=task, **self.begin)
-        recipe = type(recipe).from_json({**recipe.to_json(), "seed": seed})
+        recipe = type(recipe).from_json(self.changed({**recipe.to_json(), "seed": seed}))
         self.model = Experiment(recipe, splits).run(baseline=False, progress="lines").model
+
+    def splits(self, train: Sequence[Any], dev: Sequence[Any]) -> Splits:
+        return Splits(train, dev)
+
+    def changed(self, recipe: dict[str, Any]) -> dict[str, Any]:
+        """The recipe of this way, given the default one."""
+        return recipe
 
     def predict(self, sources: Sequence[Any]) -> list[Any]:
         if self.model.task.per_item:
@@ -124,6 +132,20 @@ class Base(Way):
         with tempfile.TemporaryDirectory() as place:
             folder = self.model.save(Path(place) / "model")
             return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+
+
+class WithDegrees(Base):
+    """A base that also learns how good or bad each phrase is: one of five, and not of two."""
+
+    def splits(self, train: Sequence[Any], dev: Sequence[Any]) -> Splits:
+        degrees = {each.source: each.target for each in datasets.read("sst2-phrases", "train", "degree")}
+        return Splits(train, dev, auxiliary={"degree": [degrees[source] for source, _ in train]})
+
+    def changed(self, recipe: dict[str, Any]) -> dict[str, Any]:
+        # The network of the base itself has one output layer, so it is the embedding of a network without layers.
+        task = {**recipe["task"], "auxiliary": {"degree": 1.0}}
+        source = {**recipe["input"], "special_tokens": True}
+        return {**recipe, "task": task, "input": source, "network": "identity", "width": 384}
 
 
 class Static(Base):
@@ -220,6 +242,7 @@ def _coefficients(model: Any) -> Any:
 
 WAYS: dict[str, Callable[[Path], Way]] = {
     "base": Base,
+    "degrees": WithDegrees,
     "static": Static,
     "tf-idf": lambda _: TfIdf(),
     "model2vec": Model2Vec,
@@ -299,7 +322,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", nargs="?", type=Path)
     parser.add_argument("--rows", nargs="+", default=list(ROWS))
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["base", "static", "tf-idf", "model2vec"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--final", action="store_true", help="judge by test, once, when all choices are made")
     parser.add_argument("--cards", action="store_true", help="write what is recorded into the bundled models' cards")

@@ -23,6 +23,7 @@ _TITLES = {
 }
 _WAYS = {
     "base": "pretrained base",
+    "degrees": "pretrained base, degrees beside the labels",
     "static": "static vectors",
     "tf-idf": "tf-idf, logistic regression",
     "model2vec": "model2vec, logistic regression",

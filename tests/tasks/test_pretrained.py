@@ -369,7 +369,11 @@ def test_recipes_that_do_not_fit_are_refused(base):
         ),
         ({"task": "seq2seq"}, "`input.special_tokens` must be true for the task.architecture 'transformer'"),
         ({"mask": "causal"}, "`mask` must be 'none'"),
-        ({"task": {"kind": "classifier", "auxiliary": {"x": 1.0}}}, "`task.auxiliary`"),
+        (
+            {"task": {"kind": "classifier", "auxiliary": {"x": 1.0}}},
+            r"`task.auxiliary` must be empty .* names x\. Another network .* set `network` to 'identity'",
+        ),
+        ({"task": {"kind": "tagger", "auxiliary": {"x": 1.0}}}, r"`task.auxiliary` must be empty .* names x\.$"),
         ({"input": "words"}, "`network` must be one of regard's for words"),
     ):
         with pytest.raises(ArgumentError, match=match):

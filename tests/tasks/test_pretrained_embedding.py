@@ -138,6 +138,32 @@ def test_a_network_of_regard_above_a_base(base, tuned):
     assert (tuned == "head") == (not changed)
 
 
+def test_auxiliary_targets_beside_a_base(base, tmp_path):
+    """They reach the base itself, and a source that has nothing but an auxiliary target is learned from, too."""
+    own = {"kind": "pretrained", "base": str(base("bert")), "special_tokens": True}
+    fields = {"width": 24, "network": "identity", "epochs": 2, "batch_items": 40}
+    degrees = ["great", "awful", "so-so", "so-so"]
+
+    def tuned(auxiliary, pairs=LABELLED, given=degrees):
+        task = {"kind": "classifier", "auxiliary": {"degree": 1.0} if auxiliary else {}}
+        recipe = Recipe(task=task, input=own, **fields)
+        more = {"auxiliary": {"degree": given}} if auxiliary else {}
+        return regard.train(pairs, LABELLED, recipe=recipe, progress="none", **more)
+
+    def states(model):
+        return model.network.embedding.network.state_dict()
+
+    alone, beside = states(tuned(False)), tuned(True)
+    assert any(not torch.equal(alone[name], value) for name, value in states(beside).items())
+    unknown = [LABELLED[0], (TEXTS[1], None), *LABELLED[2:]]
+    pair = [states(tuned(True, unknown, [*degrees[:1], other, *degrees[2:]])) for other in ("awful", "great")]
+    assert any(not torch.equal(value, pair[1][name]) for name, value in pair[0].items())
+    beside.save(tmp_path / "model")
+    again = regard.load(tmp_path / "model")
+    assert again.classify(TEXTS) == beside.classify(TEXTS)
+    assert len(again.see(TEXTS[0], effects=True).outcomes.hidden) == len(again.see(TEXTS[0]).items)
+
+
 def test_what_stands_above_a_base_has_a_rate_of_its_own(base):
     recipe = writing(base("bert"), input={"layer_decay": 0.5})
     objective = TASKS["seq2seq"].data(recipe, PAIRS, PAIRS, None).objective()

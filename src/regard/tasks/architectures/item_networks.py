@@ -205,9 +205,18 @@ class Pretrained(ItemNetwork):
                 f"`members` must be 1 for a base, which is saved as a single model, but is {recipe.members}."
             )
         if recipe.task.auxiliary:
+            # The words of a tagger are read from the pieces by this network alone.
+            others = (
+                ""
+                if recipe.task.kind == "tagger"
+                else (
+                    " Another network that reads the base may have several: set `network` to 'identity', and "
+                    "`input.special_tokens` to true."
+                )
+            )
             raise ArgumentError(
-                f"`task.auxiliary` must be empty for a base, which has one output layer, but names "
-                f"{', '.join(recipe.task.auxiliary)}."
+                f"`task.auxiliary` must be empty for the network 'pretrained', which has one output layer, but names "
+                f"{', '.join(recipe.task.auxiliary)}.{others}"
             )
 
 
