@@ -255,15 +255,15 @@ def _outcomes(case: Case, before: Tensor, effect: Effect) -> tuple[Outcome, ...]
 
 
 def _places(case: Case, before: Tensor) -> Iterator[Place]:
-    answers = _answers(case, before).tolist() if case.kind == "labels" else [0] * len(before)
-    for (name, query), row, answer in zip(case.places, before.tolist(), answers, strict=True):
-        if case.kind == "labels":
-            likeliest = max(range(len(row)), key=row.__getitem__)
-            # Two classes that are equally likely are no sign of a search.
-            likelier = (case.classes(likeliest), row[likeliest]) if row[likeliest] > row[answer] else None
-            yield Place(name, query, case.classes(answer), row[answer], likelier)
-        else:
+    if case.kind != "labels":
+        for (name, query), row in zip(case.places, before.tolist(), strict=True):
             yield Place(name, query, four_digits(float(row[0])) if case.kind == "numbers" else "", None)
+        return
+    answers, likeliest = _answers(case, before).tolist(), before.argmax(-1).tolist()
+    for (name, query), row, answer, first in zip(case.places, before.tolist(), answers, likeliest, strict=True):
+        # Two classes that are equally likely are no sign of a search.
+        likelier = (case.classes(first), row[first]) if row[first] > row[answer] else None
+        yield Place(name, query, case.classes(answer), row[answer], likelier)
 
 
 def _answers(case: Case, before: Tensor) -> Tensor:
