@@ -2,8 +2,9 @@
 import { MOST_SHOWN } from "./answers.js";
 import { comparedView } from "./compared.js";
 import { headsOfBoth } from "./difference_heads.js";
+import { differenceSentence, modelNameOf } from "./difference_sentence.js";
 import { clipped, h, token } from "./dom.js";
-import { differenceSentence, modelNameOf, nameOfHead, overAll } from "./facts.js";
+import { nameOfHead, overAll } from "./facts.js";
 import { headsView } from "./heads.js";
 import { inputView } from "./input.js";
 import { mapView } from "./map.js";

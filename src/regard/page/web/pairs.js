@@ -1,7 +1,7 @@
 // Which item, query and prediction of one record is which of the other; and one state for both.
 import { MOST_SHOWN } from "./answers.js";
+import { areOfOneModel } from "./difference_sentence.js";
 import { clipped } from "./dom.js";
-import { areOfOneModel } from "./facts.js";
 import { commonScale, mapScale } from "./map_scale.js";
 import { within, withoutRow } from "./state.js";
 import { viewOf } from "./view.js";
