@@ -12,9 +12,9 @@ def answered(record: Record) -> Outcomes:
 
     Example:
         >>> answered(Record(("a", "saw"), ("DET", "NOUN"), (0.75, 0.5))).places[1]
-        Place(name='saw', query=1, label='NOUN', score=0.5)
+        Place(name='saw', query=1, label='NOUN', score=0.5, likelier=None)
         >>> answered(Record(("a", "film"), answer=("positive", 0.75))).places
-        (Place(name='the whole', query=None, label='positive', score=0.75),)
+        (Place(name='the whole', query=None, label='positive', score=0.75, likelier=None),)
     """
     texts = record.query_items
     if record.labels:
